@@ -1,4 +1,4 @@
-"""The `ceph equilibrium …` commands, as they are declared to Ceph; commands/ carries them out.
+"""Declares the `ceph equilibrium …` commands to Ceph; the folder commands/ carries them out.
 
 No handler waits: the commands of a module share one thread in the mgr. Ceph reads the annotations
 of the handlers, so they must be objects, not strings: no `from __future__ import annotations` here.
@@ -26,7 +26,7 @@ class Commands:
     """The handlers, mixed into the module."""
 
     log: Any
-    parts: ModuleParts   # what commands work with; set before Ceph calls any
+    parts: ModuleParts   # set before Ceph calls a handler
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -61,9 +61,9 @@ class Commands:
     @read_command("equilibrium osds")
     def _cmd_osds(self, what: Optional[List[str]] = None, format: str = "plain",
                   sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
-        """Show how full OSDs are, will be and could be, and what moves, the fullest first: all, or
-        those of OSDs, hosts and device classes. Options: --sort use|soon|plan|id|host|pgs
-        (--sort=-KEY: descending), --limit N"""
+        """Show how full OSDs are, will be and could be, and how many shards move, the fullest
+        first: all, or those of OSDs, hosts and device classes. Options:
+        --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending), --limit N"""
         return self._answer(format, show_osds, what, sort, limit)
 
     @read_command("equilibrium moves")
@@ -108,13 +108,13 @@ class Commands:
 
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
-        """Forget a plan, cancel one that is being made, or stop one that is executed; what is
-        moving already goes on"""
+        """Forget a plan, cancel one that is being made, or stop one that is executed; moves that
+        have begun go on"""
         return self._answer(format, remove_plans, [plan])
 
     @write_command("equilibrium reset")
     def _cmd_reset(self, format: str = "plain") -> CommandResult:
-        """Forget all plans, those being made too, but for one that is being executed"""
+        """Forget all plans, those being made too, except one that is being executed"""
         return self._answer(format, remove_all_plans)
 
     @write_command("equilibrium execute")
@@ -131,16 +131,16 @@ class Commands:
     @write_command("equilibrium undo")
     def _cmd_undo(self, plan: Optional[str] = None, since: Optional[str] = None,
                   dry_run: bool = False, format: str = "plain") -> CommandResult:
-        """Take back what a plan has changed (without its name: the last plan, or automatic
-        balancing), or everything --since SPAN (such as 6h); what has not begun to move at first.
-        With --dry-run only show what it would cost"""
+        """Take back the changes of a plan (without its name: the last plan, or automatic
+        balancing), or all changes --since SPAN (such as 6h); first those that have not begun to
+        move. With --dry-run only show the cost"""
         return self._answer(format, take_back, UNDO, plan, since, dry_run)
 
     @write_command("equilibrium cancel")
     def _cmd_cancel(self, plan: Optional[str] = None, dry_run: bool = False,
                     format: str = "plain") -> CommandResult:
-        """Stop the execution of a plan, and take back what it has sent and of which nothing has
-        been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
+        """Stop the execution of a plan, and take back the moves that it has sent and that have not
+        begun to copy; no data moves. Without a name: of all plans. With --dry-run only show"""
         return self._answer(format, take_back, CANCEL, plan, None, dry_run)
 
     @write_command("equilibrium on")
@@ -151,7 +151,7 @@ class Commands:
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
         """Stop sending moves, those of plans and drains too; final once it answers, for the next
-        mgr too. What is moving already goes on"""
+        mgr too. Moves that have begun go on"""
         return self._answer(format, switch_off)
 
     @read_command("equilibrium pool ls")
@@ -173,16 +173,16 @@ class Commands:
 
     @read_command("equilibrium drain ls")
     def _cmd_drain_ls(self, format: str = "plain") -> CommandResult:
-        """Show which OSDs are being drained, what is left on them and why, and whether they are
-        safe to stop"""
+        """Show which OSDs are being drained, which shards are left on them and why, and whether
+        they are safe to stop"""
         return self._answer(format, list_drains)
 
     @write_command("equilibrium drain add")
     def _cmd_drain_add(self, osds: List[str], force: bool = False, dry_run: bool = False,
                        format: str = "plain") -> CommandResult:
         """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
-        or by a host or another bucket above them. Tells what it leads to; with --dry-run only
-        that. What would not fit needs --force"""
+        or by a host or another bucket above them. Shows the forecast; with --dry-run only
+        that. Needs --force if the data would not fit"""
         return self._answer(format, add_drains, osds, force, dry_run)
 
     @write_command("equilibrium drain rm")
@@ -200,8 +200,8 @@ class Commands:
 
     @read_command("equilibrium history")
     def _cmd_history(self, format: str = "plain", limit: Optional[int] = None) -> CommandResult:
-        """Show what has been moved, when and why, and how much better it made the cluster: the
-        newest 20 episodes, or --limit N, oldest first"""
+        """Show past moves, when and why, and how much better they made the cluster: the newest
+        20 episodes, or --limit N, oldest first"""
         return self._answer(format, show_history, limit)
 
     @read_command("equilibrium metrics")

@@ -1,7 +1,7 @@
-"""Differences between Ceph releases in how a module registers its commands.
+"""Registers commands in any Ceph release.
 
-Ceph 20 replaced the global `CLICommand` registry by one registry type per module. Which of the two
-is there is found by importing, never by a version number.
+Ceph 20 replaced the global `CLICommand` registry by one registry type per module. The module finds
+out by importing, never by a version number.
 """
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, Callable
 import mgr_module
 
 Registry: Any
-#: Decorators that register a handler for a command that only reads, and for one that changes
-#: something. Ceph's return the plain function that it was, but have no types that say so.
+#: Decorators that register a handler: of a command that only reads, and of one that changes
+#: something. Ceph's return the plain function, but have no types for that.
 read_command: Callable[[str], Callable[[Any], Any]]
 write_command: Callable[[str], Callable[[Any], Any]]
 if hasattr(mgr_module, "CLICommandBase"):
@@ -26,7 +26,7 @@ else:
 
 
 def keyword_arguments(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: Ceph sees a parameter such as `from_` under the keyword, `from`.
+    """Shows Ceph a parameter such as `from_` under the keyword, `from`; a decorator.
 
     Ceph names arguments after the parameters of the handler's signature, and passes them by name.
     """
@@ -37,8 +37,8 @@ def keyword_arguments(handler: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(handler)
     def called(self: Any, **arguments: Any) -> Any:
         return handler(self, **{parameters[name]: value for name, value in arguments.items()})
-    del called.__wrapped__   # Ceph from 18 on would look into it
-    # only a positional parameter may have a keyword for its name
+    del called.__wrapped__   # Ceph from 18 on would read its signature
+    # only a positional parameter can have a keyword as its name
     called.__signature__ = signature.replace(parameters=[  # type: ignore[attr-defined]
         signature.parameters[own].replace(name=name, kind=inspect.Parameter.POSITIONAL_ONLY)
         for name, own in parameters.items()])

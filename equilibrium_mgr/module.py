@@ -30,7 +30,7 @@ _LONGEST_BACKOFF_SECONDS = 600.0
 
 
 class Module(Commands, MgrModule):
-    """The class that ceph-mgr instantiates; only the simulated mgr gives `clock` and `jobs`."""
+    """The class that ceph-mgr instantiates. Only the simulated mgr passes `clock` and `jobs`."""
 
     CLICommand = Registry
     MODULE_OPTIONS = [Option(**option) for option in OPTIONS]
@@ -66,25 +66,25 @@ class Module(Commands, MgrModule):
         self._monitor = HealthMonitor()
 
     def settings(self) -> Settings:
-        """The options in effect."""
+        """Returns the options in effect."""
         return read_settings(self.options.value)
 
     def config_notify(self) -> None:
-        """Called by Ceph when an option may have changed; the next round starts at once."""
+        """Starts the next round at once. Ceph calls it if an option has changed."""
         self.options.is_check_due = True
         self.wakeup.set()
 
     def serve(self) -> None:
-        """The loop of the serve thread; returns only at shutdown."""
+        """Runs the loop of the serve thread; returns only at shutdown."""
         with giving_way():
             while not self._stopping:
                 self.wakeup.wait(self.step())
                 self.wakeup.clear()
 
     def step(self) -> float:
-        """One round; never raises. Returns the seconds until the next one is due."""
+        """Runs a round. Never raises; returns the seconds until the next one is due."""
         try:
-            self.balancer.changes()   # commands and jobs look as soon as the mgr lets them
+            self.balancer.changes()   # commands and jobs read the log as soon as the mgr allows it
             self.options.check_if_due()
             self._serve_metrics()
             delay = self.balancer.round()
@@ -99,7 +99,7 @@ class Module(Commands, MgrModule):
         return delay
 
     def shutdown(self) -> None:
-        """Ends the serve loop, a plan in the making and the metrics' endpoint."""
+        """Ends the serve loop, a running plan job and the metrics endpoint."""
         self._stopping = True
         self.plan_service.stop()
         self.wakeup.set()
@@ -108,18 +108,21 @@ class Module(Commands, MgrModule):
 
     @giving_way()
     def self_test(self) -> str:
-        """Called by Ceph's selftest module. Moves and stores nothing; returns what it has read.
-        Raises RuntimeError, which that prints."""
-        known = {prefix.replace("-", " ") for prefix in Registry.COMMANDS}
-        wrong = [f"no command leads to {name}" for name in dir(self) if name.startswith("_cmd_")
-                 and "equilibrium " + name[len("_cmd_"):].replace("_", " ") not in known]
+        """Reads all answers of the mgr, and returns a line on them; moves and stores nothing.
+
+        Ceph's selftest module calls it, and prints the RuntimeError that it raises for a fault.
+        """
+        known = {prefix.replace("-", "_").replace(" ", "_") for prefix in Registry.COMMANDS}
+        handlers = [name for name in dir(self) if name.startswith("_cmd_")]
+        wrong = [f"no command leads to {name}" for name in handlers
+                 if name.replace("_cmd_", "equilibrium_", 1) not in known]
         wrong += [option.sentence() for option in self.settings().replaced]
         if wrong:
             raise RuntimeError("; ".join(wrong))
         return StrictGateway(self, self.clock, self.settings).read_everything()
 
     def _serve_metrics(self) -> None:
-        """Serves metrics as the options say; whatever comes of that, the round goes on."""
+        """Serves metrics by the options. If that fails, the round goes on."""
         try:
             settings = self.settings()
             self._metrics.apply(settings.metrics_addr, settings.metrics_port)
@@ -127,23 +130,26 @@ class Module(Commands, MgrModule):
             self.log.exception("the endpoint of the metrics cannot be changed")
 
     def _unserved_metrics(self, settings: Settings) -> List[BadOption]:
-        """The port where metrics should be served and are not."""
+        """Returns the option of the metrics' port if they cannot be served there."""
         failure = self._metrics.failure
-        return [] if failure is None else [BadOption(
+        if failure is None:
+            return []
+        return [BadOption(
             "metrics_port", str(settings.metrics_port), f"no metrics are served: {failure}")]
 
     def _report_health(self) -> None:
-        """Sets the health checks where they are others."""
+        """Sets the health checks if they have changed."""
         try:
             settings, status, now = self.settings(), self.balancer.status, self.clock()
             self._monitor.observe(status, now)
-            snapshot = status.view.snapshot if status.view is not None else None
+            view = status.view
+            options = bad_options(settings, view.snapshot if view is not None else None)
+            options += self._unserved_metrics(settings)
+            failure = self._failure or self.plan_service.last_failure("") or ""
+            action = state_action(status, view, settings, now)
             checks = self._monitor.update(health_checks(
-                status, now, settings.active,
-                self._failure or self.plan_service.last_failure("") or "",
-                bad_options(settings, snapshot) + self._unserved_metrics(settings),
-                self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since,
-                state_action(status, status.view, settings, now)))
+                status, now, settings.active, failure, options,
+                self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since, action))
             if checks != self._health:
                 self.set_health_checks(checks)
                 self._health = checks
@@ -151,6 +157,7 @@ class Module(Commands, MgrModule):
             self.log.exception("health checks of equilibrium cannot be reported")
 
     def _report_progress(self) -> None:
+        """Begins, changes or ends the events of Ceph's progress module."""
         try:
             self._progress.report(self.balancer.status, self._failure)
         except Exception:

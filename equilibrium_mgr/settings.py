@@ -1,15 +1,13 @@
-"""The module's options: as they are declared to Ceph, and as typed values.
+"""The module's options: their declarations for Ceph, and their typed values.
 
-The values of the options that hold for this mgr: its own, or those of all mgrs, and none that
-`ceph config rm` has removed.
+The values are those of this mgr, or those of all mgrs, without options that `ceph config rm` has
+removed. `mgr/equilibrium/x/metrics_port` is set for mgr.x alone. A mgr returns the value in effect,
+and not whether it is its own.
 
-`mgr/equilibrium/x/metrics_port` is set for mgr.x alone. A mgr tells only which value holds for it,
-not whether it is its own.
-
-Of what is removed a running mgr never hears, seen on Ceph 16.2.15 and 20.2.4: the monitor sends it
-the options that are set, and it goes on with the last value of one that is not among them, a
-standby that becomes active too. It calls `config_notify`, though; then, and at the start, the
-monitor is asked.
+A running mgr is not informed of removed options (seen on Ceph 16.2.15 and 20.2.4). The monitor
+sends it the options that are set, and it keeps the last values of the others. A standby that
+becomes active does so, too. But it calls `config_notify`: then, and at the start, the module asks
+the monitor.
 """
 from __future__ import annotations
 
@@ -161,7 +159,7 @@ OPTIONS: List[Dict[str, Any]] = [
                    "NAME/metrics_port its port."),
 ]
 
-#: Options that bear on each other, some of Ceph's among them: `see_also` of each.
+#: Options that affect each other, some of Ceph's among them: `see_also` of each.
 _TOGETHER = (
     ("active", "begin_time", "end_time", "begin_weekday", "end_weekday"),
     ("pool_ids", "device_classes", "from_buckets", "to_buckets", "not_buckets"),
@@ -174,27 +172,29 @@ _TOGETHER = (
     ("fill_limit", "respect_weights", "min_omap_osd_size"), ("metrics_port", "metrics_addr"))
 for _option in OPTIONS:
     _option["runtime"] = True   # no option needs a restart
-    _option["see_also"] = [name for names in _TOGETHER if _option["name"] in names
-                           for name in names if name != _option["name"]]
+    _option["see_also"] = []
+    for _names in _TOGETHER:
+        if _option["name"] in _names:
+            _option["see_also"] += [name for name in _names if name != _option["name"]]
 
-#: Options that may differ from mgr to mgr.
+#: Options that can differ from mgr to mgr.
 LOCAL_OPTIONS = ("metrics_port", "metrics_addr")
 
 
-#: Stands for a begin_time or end_time that cannot be read.
+#: The value of a begin_time or end_time that cannot be read.
 UNREADABLE_TIME = -1
 
 
 class BadOption(NamedTuple):
-    """An option that does not do what was meant."""
+    """An option whose value cannot be used."""
 
     option: str
-    value: str     # as it was given, or the part of it that is wrong
-    reason: str    # what is wrong with it, and what holds instead
-    is_all: bool = False   # nothing of the option's list is right
+    value: str     # the given value, or the wrong part of it
+    reason: str    # why it is wrong, and the effect instead
+    is_all: bool = False   # no part of the option's list is right
 
     def sentence(self) -> str:
-        """For people."""
+        """Returns a sentence for people."""
         return f"{self.option} is '{self.value}': {self.reason}"
 
 
@@ -231,28 +231,29 @@ class Settings(NamedTuple):
     min_omap_osd_size: float              # GiB
     from_buckets: Optional[FrozenSet[str]]    # names of OSDs and buckets; None: all OSDs
     to_buckets: Optional[FrozenSet[str]]      # likewise
-    not_buckets: Optional[FrozenSet[str]]     # likewise; None: none is spared
+    not_buckets: Optional[FrozenSet[str]]     # likewise; None: no OSD
     metrics_port: int                     # 0: no metrics by HTTP
-    metrics_addr: str                     # an IP address; empty where it cannot be used
+    metrics_addr: str                     # an IP address; empty if it cannot be used
     replaced: Tuple[BadOption, ...] = ()   # values that cannot be used
 
 
 def read_settings(option: Callable[[str], Any]) -> Settings:
-    """Typed settings from the mgr's `get_module_option`.
+    """Returns typed settings from the mgr's `get_module_option`.
 
-    A value that cannot be read never allows more movement: pools that cannot be read mean no pools,
-    a time that cannot be read closes the window, and any other option has its default.
+    A value that cannot be read never allows more movement. Unreadable pools mean no pools, an
+    unreadable time closes the window, and any other option has its default.
     """
-    given = (option(declared["name"]) for declared in OPTIONS)
-    return _settings_of(*(value if isinstance(value, _SCALARS) else str(value) for value in given))
+    return _settings_of(*[_scalar(option(declared["name"])) for declared in OPTIONS])
 
 
-_SCALARS = (str, int, float, bool, type(None))
+def _scalar(value: Any) -> Any:
+    """Returns an option's value, as a text if it is of no type that options have."""
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 @lru_cache(maxsize=8, typed=True)   # read several times a round, and seldom changed; 1 is not True
 def _settings_of(*given: Any) -> Settings:
-    """The settings of the values of OPTIONS, in their order."""
+    """Returns the settings for values of OPTIONS, in their order."""
     values: Dict[str, Any] = {}
     replaced: List[BadOption] = []
     for declared, value in zip(OPTIONS, given):
@@ -264,13 +265,15 @@ def _settings_of(*given: Any) -> Settings:
 
 
 def default_settings() -> Settings:
-    """The settings where no option is set."""
+    """Returns the settings if no option is set."""
     return read_settings(lambda name: None)
 
 
 def changed_options(option: Callable[[str], Any]) -> List[Dict[str, str]]:
-    """Name, value and default of each option that is not at its default, by name, without
-    `active`; JSON-ready."""
+    """Returns name, value and default of each option that is not at its default.
+
+    They are JSON-ready and sorted by name, without `active`.
+    """
     found: List[Dict[str, str]] = []
     for declared in OPTIONS:
         name, default, given = declared["name"], declared["default"], option(declared["name"])
@@ -279,12 +282,12 @@ def changed_options(option: Callable[[str], Any]) -> List[Dict[str, str]]:
     return sorted(found, key=lambda one: one["name"])
 
 
-#: A value and, where the one that was given cannot be used, a sentence that names it.
+#: (value, a sentence if the given value cannot be used)
 _Read = Tuple[Any, Optional[str]]
 
 
 def _value(option: Dict[str, Any], given: Any) -> _Read:
-    """The value in the option's type and range, or the default."""
+    """Reads a value of the option's type and range; the default if it has another."""
     default, kind = _typed(option["default"], option["type"]), option["type"]
     if given is None:
         return default, None
@@ -293,48 +296,62 @@ def _value(option: Dict[str, Any], given: Any) -> _Read:
         found = _typed(given, kind)
     except (KeyError, TypeError, ValueError, OverflowError):
         return instead
-    if found in option.get("enum_allowed", (found,)) and (
-            kind not in ("uint", "secs", "float") or option["min"] <= found <= option["max"]):
-        return found, None
-    return instead
+    if found not in option.get("enum_allowed", (found,)):
+        return instead
+    if "min" in option and not option["min"] <= found <= option["max"]:
+        return instead
+    return found, None
 
 
-def _pools(_option: Dict[str, Any], given: Any) -> _Read:
-    text = str(given) if given is not None else ""
-    parts = _items(text)
-    found = frozenset(int(part) for part in parts
-                      if part.isascii() and part.isdigit() and len(part) <= _MOST_DIGITS)
-    if not text.strip():
+def _text(option: Dict[str, Any], given: Any) -> str:
+    """Returns the text of an option."""
+    return str(option["default"] if given is None else given).strip()
+
+
+def _pools(option: Dict[str, Any], given: Any) -> _Read:
+    """Reads pool ids."""
+    text = _text(option, given)
+    if not text:
         return None, None
+    parts = _items(text)
+    numbers = [part for part in parts if part.isascii() and part.isdigit()]
+    found = frozenset([int(part) for part in numbers if len(part) <= _MOST_DIGITS])
     if parts and len(found) == len(set(parts)):
         return found, None
-    ids = ",".join(str(pool) for pool in sorted(found))
-    return found, "pools are named by ids with commas between; " + (
-        f"only {ids} is balanced" if found else "no pool is balanced")
+    effect = "no pool is balanced"
+    if found:
+        effect = f"only {','.join(map(str, sorted(found)))} is balanced"
+    return found, f"pools are named by ids with commas between; {effect}"
 
 
-def _classes(_option: Dict[str, Any], given: Any) -> _Read:
-    text = str(given) if given is not None else ""
-    if not text.strip():
+def _classes(option: Dict[str, Any], given: Any) -> _Read:
+    """Reads device classes."""
+    text = _text(option, given)
+    if not text:
         return None, None
     found = frozenset(_items(text))
     return found, None if found else "it names no device class; nothing is balanced"
 
 
-def _buckets(_option: Dict[str, Any], given: Any) -> _Read:
-    """Names; text without any counts as a name, which nothing has."""
-    text = str(given).strip() if given is not None else ""
-    return (frozenset(_items(text) or [text]) if text else None), None
+def _buckets(option: Dict[str, Any], given: Any) -> _Read:
+    """Reads names of buckets. A text without names counts as a name that no bucket has."""
+    text = _text(option, given)
+    if not text:
+        return None, None
+    return frozenset(_items(text) or [text]), None
 
 
 def _time(option: Dict[str, Any], given: Any) -> _Read:
-    minute = _minute(str(given if given is not None else option["default"]))
-    return (minute, None) if minute is not None else (
-        UNREADABLE_TIME, "it is not of the form HHMM; no automatic move is sent")
+    """Reads a time of the day."""
+    minute = _minute(_text(option, given))
+    if minute is None:
+        return UNREADABLE_TIME, "it is not of the form HHMM; no automatic move is sent"
+    return minute, None
 
 
 def _address(option: Dict[str, Any], given: Any) -> _Read:
-    text = str(given).strip() if given is not None else str(option["default"])
+    """Reads an IP address."""
+    text = _text(option, given)
     try:
         return str(ipaddress.ip_address(text)), None
     except ValueError:
@@ -348,9 +365,11 @@ _READERS: Dict[str, Callable[[Dict[str, Any], Any], _Read]] = {
 
 
 def _typed(value: Any, kind: str) -> Any:
+    """Returns a value as one of an option's type. Raises ValueError and the like if that fails."""
+    if kind == "bool" and isinstance(value, str):
+        return {"true": True, "false": False}[value.lower()]
     if kind == "bool":
-        return {"true": True, "false": False}[value.lower()] if isinstance(value, str) else (
-            bool(value))
+        return bool(value)
     if kind == "str":
         return str(value)
     number = float(value)
@@ -360,20 +379,26 @@ def _typed(value: Any, kind: str) -> Any:
 
 
 def _minute(text: str) -> Optional[int]:
-    """The minute of the day that HHMM names, or None."""
-    match = re.fullmatch(r"([0-9]{2})([0-5][0-9])", text.strip(), re.ASCII)
-    minute = 60 * int(match.group(1)) + int(match.group(2)) if match else None
-    return minute if minute is not None and minute <= 24 * 60 else None
+    """Returns the minute of the day for HHMM, or None."""
+    match = re.fullmatch(r"([0-9]{2})([0-5][0-9])", text, re.ASCII)
+    if match is None:
+        return None
+    minute = 60 * int(match[1]) + int(match[2])
+    return minute if minute <= 24 * 60 else None
 
 
 def _items(text: str) -> List[str]:
-    return [part.strip() for part in str(text).split(",") if part.strip()]
+    """Returns the parts of a text between commas, without empty ones."""
+    return list(filter(None, map(str.strip, text.split(","))))
 
 
 class OptionValues:
-    """`common_value` and `effective_value` are the mgr's `get_module_option` and
-    `get_localized_module_option`; `options_set` returns the names of the options that are set, or
-    None without an answer. Any thread may read; only the serve thread checks."""
+    """The values of options without those that `ceph config rm` has removed.
+
+    `common_value` and `effective_value` are the mgr's `get_module_option` and
+    `get_localized_module_option`. `options_set` returns the names of the options that are set, or
+    None without an answer. Any thread may read; only the serve thread checks.
+    """
 
     def __init__(self, common_value: Callable[[str], Any], effective_value: Callable[[str], Any],
                  mgr_id: str, options_set: Callable[[], Optional[FrozenSet[str]]],
@@ -385,29 +410,30 @@ class OptionValues:
         self._own_names = {name: f"{mgr_id}/{name}" for name in LOCAL_OPTIONS
                            if name in self._defaults}
         self._removed: Dict[str, Any] = {}   # name → its last value; replaced, never edited
-        #: whether the next `check_if_due` asks the monitor which options were removed; a standby
-        #: keeps what was removed while it stood by, too
+        #: the next `check_if_due` asks the monitor which options were removed; a standby keeps the
+        #: values of options that were removed earlier, too
         self.is_check_due = True
 
     def value(self, name: str) -> Any:
-        """The value of an option; None where it is at its default, or was removed since."""
-        own_name = self._own_names.get(name)
-        own = None if own_name is None else self._unremoved(own_name, self._own_value(name))
-        return self._unremoved(name, self._common_value(name)) if own is None else own
+        """Returns the value of an option; None if it is at its default, or removed."""
+        if name in self._own_names:
+            own = self._unremoved(self._own_names[name], self._own_value(name))
+            if own is not None:
+                return own
+        return self._unremoved(name, self._common_value(name))
 
     def check_if_due(self) -> None:
-        """Asks the monitor where that was requested."""
+        """Asks the monitor which options were removed, if `is_check_due`."""
         if not self.is_check_due:
             return
         self.is_check_due = False
-        # read before the monitor is asked: an option that is set meanwhile was not removed
-        changed = {}
+        # read before the monitor is asked: an option that is set in between was not removed
+        last: Dict[str, Any] = {}
         for name, default in self._defaults.items():
-            changed[name] = self._common_value(name), default
+            values = {name: self._common_value(name)}
             if name in self._own_names:
-                changed[self._own_names[name]] = self._own_value(name), default
-        last = {name: value for name, (value, default) in changed.items()
-                if value is not None and value != default}
+                values[self._own_names[name]] = self._own_value(name)
+            last.update({key: value for key, value in values.items() if value not in (None, default)})
         names = self._options_set() if last else frozenset()
         if names is None:
             self.is_check_due = True
@@ -415,11 +441,14 @@ class OptionValues:
             self._removed = {name: value for name, value in last.items() if name not in names}
 
     def _own_value(self, name: str) -> Any:
-        """This mgr's value; None where it is that of all mgrs."""
+        """Returns the value of this mgr; None if it is that of all mgrs."""
         value = self._effective_value(name)
         return None if value == self._common_value(name) else value
 
     def _unremoved(self, name: str, value: Any) -> Any:
+        """Returns a value; None if it is that of a removed option."""
         removed = self._removed
         # compared as text: nan is not equal to itself
-        return None if name in removed and str(removed[name]) == str(value) else value
+        if name in removed and str(removed[name]) == str(value):
+            return None
+        return value

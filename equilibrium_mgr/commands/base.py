@@ -4,7 +4,7 @@ from __future__ import annotations
 from errno import EAGAIN, EBUSY, EIO, ENOENT, ENOSPC, EPERM
 from contextlib import suppress
 from typing import (
-    Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..control.balancer import Balancer
 from ..control.status import BalancerStatus
@@ -23,8 +23,8 @@ from ..settings import OptionValues, Settings
 #: Nothing is sent because of a view that is older than this: seconds. The longer time is for a
 #: cluster in which nothing moved then, and whose osdmap is still the same.
 _OLDEST_SECONDS, OLDEST_AT_REST_SECONDS = 60.0, 900.0
-#: Seconds between two refreshes of an idle cluster that commands cause. What OSDs use and what is
-#: misplaced is current in any case, and the loop itself refreshes if something has changed.
+#: Seconds between two refreshes of an idle cluster that commands cause. Used bytes and
+#: misplaced copies are current in any case, and the loop itself refreshes after a change.
 _POLLED_SECONDS = 1200.0
 _POOL_PREFIX = "pool/"
 
@@ -42,7 +42,7 @@ class ModuleParts(NamedTuple):
     options: OptionValues
     settings: Callable[[], Settings]
     clock: Callable[[], float]                       # seconds since the epoch
-    last_round_at: Callable[[], Optional[float]]     # on that clock, of those that did not fail
+    last_round_at: Callable[[], Optional[float]]     # on that clock; failed rounds do not count
     wake: Callable[[], None]                         # ends the wait of the serve loop
     health: Callable[[], Optional[Mapping[str, Any]]]   # our checks by code; None before the first
 
@@ -57,7 +57,7 @@ class ModuleParts(NamedTuple):
     def newest(self, with_map: bool = True) -> Tuple[Optional[ClusterView], BalancerStatus]:
         """Returns the view, None before the first one, and the status, both with current figures.
 
-        `with_map`: update flags and full ratios too, for which each new osdmap is dumped once.
+        `with_map`: update flags and full ratios too, which needs a dump of each new osdmap.
         """
         status, summary = self.balancer.status, self.summary()
         if summary is None:
@@ -121,7 +121,7 @@ class ModuleParts(NamedTuple):
         return view, self.age(view)
 
     def to_act_on(self, begin: str = "", oldest: float = _OLDEST_SECONDS) -> ClusterView:
-        """Returns the newest view, for a command that decides by it what is sent.
+        """Returns the newest view, for a command that decides by it which changes are sent.
 
         Raises CommandError, which begins with `begin`, if the view is older than `oldest` seconds,
         or does not show the last batch yet.
@@ -182,7 +182,7 @@ class ModuleParts(NamedTuple):
     def plan(self, name: str) -> Plan:
         """Returns a kept plan. Raises CommandError if it is being made, unknown or damaged."""
         if name in self.plan_service.plans_in_progress():
-            raise CommandError(EAGAIN, self.progress(name))
+            raise self.being_made(name)
         failure, unknown = self.plan_service.last_failure(name), f"no plan is named '{name}'"
         if failure:
             unknown = f"plan '{name}' could not be made ({failure})"
@@ -194,15 +194,17 @@ class ModuleParts(NamedTuple):
             raise CommandError(
                 EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'") from None
 
-    def progress(self, name: str) -> str:
-        """Says how far a plan is that is being made."""
-        progress = self.plan_service.plans_in_progress().get(name)
-        moves = progress.moves if progress is not None else 0
-        return f"plan '{name}' is being made: {moves} moves so far; try again"
+    def being_made(self, name: str) -> CommandError:
+        """Returns the error for a plan that is being made."""
+        progress, moves = self.plan_service.plans_in_progress().get(name), 0
+        if progress is not None:   # else it has just been made
+            moves = progress.moves
+        return CommandError(
+            EAGAIN, f"plan '{name}' is being made: {moves} moves so far; try again")
 
     def outdated_reason(self, name: str, summary: Optional[ClusterSummary]) -> Optional[str]:
-        """Returns what has changed so that all or a part of a kept plan is void; None if nothing
-        has, or if that is not known."""
+        """Returns which change of the cluster makes all or a part of a kept plan void; None if
+        there is none, or if that is not known."""
         head = self.plan_store.heads().get(name)
         if head is None or summary is None:
             return None
@@ -221,15 +223,24 @@ class ModuleParts(NamedTuple):
         return CommandError(EBUSY, f"plan '{name}' is being executed; 'ceph equilibrium rm"
                             f" {name}' stops it")
 
+    def plan_names(self) -> Set[str]:
+        """Returns the names of plans that are kept or being made."""
+        names = set(self.plan_store.heads()).union(self.plan_service.plans_in_progress())
+        return names - {""}   # the automatic plan
+
+    def refuse_more_plans(self) -> None:
+        """Raises CommandError if no other plan can be kept."""
+        count = len(self.plan_names())
+        if count >= MAX_PLANS:
+            raise CommandError(ENOSPC, f"{count} plans are kept or being made already; remove some"
+                               " with 'ceph equilibrium rm'")
+
     def next_name(self, kind: str) -> str:
         """Returns the next free name of a kind of plans, such as `undo-1`. Raises CommandError if
         too many plans are kept."""
-        taken = set(self.plan_store.heads()).union(self.plan_service.plans_in_progress())
-        if len(taken) >= MAX_PLANS:
-            raise CommandError(ENOSPC, f"{len(taken)} plans are kept already; remove some"
-                               " with 'ceph equilibrium rm'")
+        self.refuse_more_plans()
         highest = 0
-        for name in taken:
+        for name in self.plan_names():
             kept, _, number = name.rpartition("-")
             if kept == kind and number.isdigit():
                 highest = max(highest, int(number))

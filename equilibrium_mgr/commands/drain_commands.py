@@ -114,7 +114,7 @@ def _refuse_too_much(forecast: Row, view: ClusterView) -> None:
 
 
 def _begun(parts: ModuleParts, osds: Dict[int, str]) -> str:
-    """Says that a drain has begun, and what it waits for."""
+    """Says that a drain has begun, and why it waits."""
     text = f"{_being(osds)} being drained; 'ceph equilibrium drain ls' shows how far"
     executing = parts.balancer.plan_name
     if executing:

@@ -2,7 +2,7 @@
 cannot be carried out."""
 from __future__ import annotations
 
-from errno import EAGAIN, EBUSY, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM
+from errno import EAGAIN, EBUSY, EEXIST, EINVAL, ENOENT, EPERM
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter, plan_options
@@ -14,7 +14,7 @@ from ..execution.guards import CURE_BUILTIN
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import BALANCE, MOTIONLESS, Move, Plan, usage_to_dict
 from ..plan.options import AIMS, OsdFilter
-from ..plan.store import MAX_PLANS, PlanHead, valid_plan_name
+from ..plan.store import PlanHead, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, Row, render_table
 from ..report.cluster.cluster_tables import (
@@ -101,7 +101,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
         repair=repair or rule is not None,
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
-        raise CommandError(EAGAIN, parts.progress(name))
+        raise parts.being_made(name)
     parts.request_if_old()   # for the `eval` that the answer names
     return CommandAnswer({"plan": name, "state": PLANNING, "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
@@ -122,8 +122,8 @@ def _filter(osds: Sequence[Optional[Sequence[str]]], usual: OsdFilter,
 
 
 def _names(texts: Optional[Sequence[str]]) -> Optional[FrozenSet[str]]:
-    """Returns the names in the texts, which may have several with commas between; None for no text.
-    A text without a name counts as a name, which nothing has."""
+    """Returns the names in the texts; None for no text. A text has several names with commas
+    between. A text without a name counts as a name, which nothing has."""
     if not texts:
         return None
     names = frozenset([name.strip() for name in ",".join(texts).split(",")]) - {""}
@@ -172,18 +172,17 @@ def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:
                            " letters, digits, '_', '.' and '-'")
     in_progress = set(parts.plan_service.plans_in_progress()) - {""}
     if name in in_progress:
-        raise CommandError(EAGAIN, parts.progress(name))
-    kept = in_progress.union(parts.plan_store.heads())
-    if name not in kept and len(kept) >= MAX_PLANS:
-        raise CommandError(ENOSPC, f"{len(kept)} plans are kept or being made already;"
-                           " remove some with 'ceph equilibrium rm'")
+        raise parts.being_made(name)
+    is_kept = name in parts.plan_store.heads()
+    if not is_kept:
+        parts.refuse_more_plans()
     if len(in_progress) >= MAX_PLANS_IN_PROGRESS:
         raise CommandError(
             EAGAIN, f"{len(in_progress)} plans are being made or wait for it; try again"
             " when one is there, or cancel one with 'ceph equilibrium rm'")
     if name == parts.balancer.plan_name:
         raise CommandError(EBUSY, f"plan '{name}' is being executed")
-    if name in kept and not replace:
+    if is_kept and not replace:
         raise CommandError(EEXIST, f"plan '{name}' is kept already; use another name, or"
                            " '--replace' to have it made anew")
 
@@ -287,7 +286,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
     """Returns a kept plan, JSON-ready."""
     row = _row(head.name, READY, head.kind, head.aim, head.moves, head.created_at)
     row["bytes"], row["osdmap_epoch"] = head.bytes, head.osdmap_epoch
-    if head.kind not in MOTIONLESS:   # these only change what is still to come
+    if head.kind not in MOTIONLESS:   # these change only moves that have not been made
         row["room_gained_bytes"] = head.room_gained_bytes
     reason = parts.outdated_reason(head.name, summary)
     if head.name in in_progress:
@@ -302,7 +301,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
 
 
 def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: float) -> Row:
-    """Returns a plan, JSON-ready, without what is known of kept plans alone."""
+    """Returns a plan, JSON-ready, without the fields that only kept plans have."""
     return {
         "plan": name,
         "state": state,
@@ -359,8 +358,7 @@ def remove_plans(parts: ModuleParts, names: List[str]) -> CommandAnswer:
 
 def remove_all_plans(parts: ModuleParts) -> CommandAnswer:
     """Removes all plans but one that is being executed."""
-    names = set(parts.plan_store.heads()).union(parts.plan_service.plans_in_progress())
-    return remove_plans(parts, sorted(names - {parts.balancer.plan_name, ""}))
+    return remove_plans(parts, sorted(parts.plan_names() - {parts.balancer.plan_name}))
 
 
 def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:

@@ -31,7 +31,7 @@ _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
 
 
 class _Scope(NamedTuple):
-    """Which changes are to be taken back."""
+    """The changes that a command takes back."""
 
     chosen: Chosen                   # returns True for their rows of the log
     begin: float                     # none of the rows is earlier: seconds since the epoch
@@ -43,8 +43,8 @@ class _Scope(NamedTuple):
 def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optional[str],
               dry_run: bool) -> CommandAnswer:
     """Takes changes back by a plan of this `kind`. `undo` takes back the changes of a plan, of the
-    last episode, or all changes of the time `since`. `cancel` takes back what has been sent and not
-    begun to copy.
+    last episode, or all changes of the time `since`. `cancel` takes back moves that have been sent
+    and have not begun to copy.
 
     Stops the execution that the command is about, unless `dry_run`. Raises CommandError if another
     execution would interfere, if the changes would be made again, and if the plan cannot be kept.
@@ -118,9 +118,9 @@ def _stop(parts: ModuleParts, executing: str, kind: str) -> Optional[str]:
 
 
 def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
-    """Returns the newest view, with the current list of drained OSDs, which a command may have
-    changed since. Raises CommandError, which begins with `begin`, if the view is too old."""
-    if kind == CANCEL:   # its plan leaves alone what has begun to move since
+    """Returns the newest view, with the current list of drained OSDs, which commands change too.
+    Raises CommandError, which begins with `begin`, if the view is too old."""
+    if kind == CANCEL:   # its plan leaves out PGs that have begun to move since
         view = parts.to_act_on(begin, OLDEST_AT_REST_SECONDS)
     else:
         view = parts.to_act_on(begin)
@@ -171,7 +171,7 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
     else:
         what = "draining" if last.kind == DRAIN else "automatic balancing"
         title = f"{what} of {format_time(last.begun_at)} UTC"
-    begin = min(last.begun_at, last.at)   # somebody may have set the clock back
+    begin = min(last.begun_at, last.at)   # if somebody has set the clock back
     return _Scope(lambda row: (row.plan, row.begun_at) == execution and not row.takes_back,
                   begin, title, last.plan, unknown)
 

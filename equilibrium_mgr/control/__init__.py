@@ -1,4 +1,4 @@
-"""Decides in each round whether to idle, plan, send or wait, and stores what was done.
+"""Decides in each round whether to idle, plan, send or wait, and stores the results.
 
-May import observation, execution, plan_service and what is below them.
+May import observation, execution, plan_service and the folders below them.
 """

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import blocked_pools, full_osds
-from ..execution.throttle import OsdTraffic
+from ..execution.traffic import OsdTraffic
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
@@ -44,7 +44,7 @@ class NextStep(NamedTuple):
 
     why: Verdict               # the state to be in, or the reason for the rest
     plan: Optional[Plan] = None
-    is_idle: bool = False      # nothing is to be done
+    is_idle: bool = False      # there is nothing to do
     searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
 
 
@@ -89,11 +89,11 @@ class AutoPlanner:
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
         self._planned_at: Optional[float] = None
-        self._fruitless = 0         # plans since the last one of which something was sent
+        self._fruitless = 0         # plans since the last one with a sent change
         self._is_doubtful = False   # whether the idle state's cluster has changed
         self._backoff = Backoff()
         self._submitted = False
-        #: shards for which the last plan that was free to drain has found no other place
+        #: shards without another place, by the last plan that was free to drain
         self.stuck = StuckDrains()
 
     @property
@@ -230,8 +230,8 @@ class AutoPlanner:
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                            reason: str, drain_only: bool) -> None:
-        """Begins an idle state after a plan of which nothing could be sent: the next plan would be
-        the same."""
+        """Begins an idle state after a plan without a change that could be sent: the next plan
+        would be the same."""
         basis = self._observe(snapshot, settings, drain_only, excluded)
         why = Verdict(codes.IMMOVABLE, f"no move can be made ({reason})")
         self._set_idle(_IdleState(basis, why), self._generation)
@@ -372,7 +372,7 @@ def _no_gain(made: _MadePlan) -> Verdict:
 
 
 def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot) -> Plan:
-    """Returns the plan with these of its changes alone, and with what they gain."""
+    """Returns the plan with only these of its changes, and with their gain."""
     pgids = {change.pgid for change in changes}
     placed = placement(snapshot)
     return plan._replace(

@@ -15,7 +15,8 @@ from typing import (
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.throttle import Decision, in_the_way
+from ..execution.batch import Decision
+from ..execution.pg_num_steps import in_the_way
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
@@ -219,7 +220,7 @@ class Balancer:
         self.dispatcher.corrections.resume()
         if builtin_was_active:
             self._guards.begin_builtin_grace()
-            self.observer.request()  # what it adds from now on shows after the wait
+            self.observer.request()  # items that it adds from now on show after the wait
         self.publish()
         self.require_observation()
 
@@ -299,7 +300,7 @@ class Balancer:
 
     def round(self) -> float:
         """Runs one round. Returns the seconds until the next is due."""
-        settings = self._settings()
+        settings, journal = self._settings(), self._journal
         self._recover()
         self._stop_count = self._slot.stop_count
         self._record_name()
@@ -308,10 +309,10 @@ class Balancer:
             return self._decide(settings)
         finally:
             self.publish()
-            self._journal.observe_progress(self.status.progress_ratio())
+            journal.observe_progress(self.status.progress_ratio())
             self._record_name()
-            self._journal.record_learnt(self.dispatcher.to_dict())
-            self._journal.write()
+            journal.record_learnt(self.dispatcher.to_dict())
+            journal.write()
 
     def _record_name(self) -> None:
         """Records which named plan the next mgr goes on with, if any."""
@@ -327,7 +328,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
-            # an OSD may have withheld a PG for long
+            # an OSD may withhold a PG since long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             if name is not None:
@@ -469,8 +470,8 @@ class Balancer:
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """Returns True if this round must read the whole cluster. A round that was woken early must
         only if that is required, or if a finished plan can be taken up."""
-        state, is_free = self._current.state, self.execution is None
-        if self.observer.view is None or self.observer.is_required or self._was_guarded:
+        observer, state, is_free = self.observer, self._current.state, self.execution is None
+        if observer.view is None or observer.is_required or self._was_guarded:
             return True
         if state == OFF and settings.active:   # its option has just been set
             return True
@@ -486,13 +487,13 @@ class Balancer:
             state = BALANCED
         elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return self.observer.is_due(summary, settings, state, self._automatic.is_retry_due)
+        return observer.is_due(summary, settings, state, self._automatic.is_retry_due)
 
     # -- refresh -------------------------------------------------------------------------------
 
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
-        if self.observer.view is None:   # nobody knows what was remapped a moment ago
+        if self.observer.view is None:   # nobody knows which PGs were remapped a moment ago
             self._batch.begin(self._clock(), snapshot.unsettled_seconds)
         self.dispatcher.observe(snapshot)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
@@ -702,22 +703,23 @@ class Balancer:
         if execution.name:
             self._record(execution, command_of(execution.kind))
         self._record_name()
-        self.dispatcher.drop_stopped_pools(execution, snapshot)
-        decision = self.dispatcher.choose(execution, snapshot, settings,
-                                          self.observer.max_misplaced_ratio(snapshot, settings))
-        self.dispatcher.accept(execution, decision)
+        dispatcher = self.dispatcher
+        dispatcher.drop_stopped_pools(execution, snapshot)
+        ratio = self.observer.max_misplaced_ratio(snapshot, settings)
+        decision = dispatcher.choose(execution, snapshot, settings, ratio)
+        dispatcher.accept(execution, decision)
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
-        pending = self.dispatcher.pending.entries
+        pending = dispatcher.pending.entries
         if not execution.wanted:
             is_over = execution.is_motionless or not pending or (
-                self.dispatcher.has_stalled(execution, snapshot, settings))
+                dispatcher.has_stalled(execution, snapshot, settings))
             return None if is_over else self._in_flight(snapshot)
         if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
             self._drop_deadlocked(execution, decision)
-        self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.is_required = True
         return self._waiting(decision, snapshot)
@@ -741,17 +743,17 @@ class Balancer:
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        is_motionless = execution.is_motionless
+        dispatcher, is_motionless = self.dispatcher, execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
         wait = wait_until(
             codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",
-            now, self.dispatcher.backoff.seconds_left(now))
+            now, dispatcher.backoff.seconds_left(now))
         if wait is not None:
             return wait
-        if self.dispatcher.corrections.has_unconfirmed_excess and not is_motionless:
+        if dispatcher.corrections.has_unconfirmed_excess and not is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now, settings.sleep_interval)
@@ -760,10 +762,10 @@ class Balancer:
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         most = max(_MOST_CHANGES, settings.max_moves_per_round)
-        batch = self.dispatcher.still_allowed(decision.send[:most], before, is_motionless)
+        batch = dispatcher.still_allowed(decision.send[:most], before, is_motionless)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
-        self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
+        self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers
         sent = self._hand_over(execution, batch, before, self._permit(execution, settings, before))
         if sent is None:
             return self._not_sent()
@@ -862,7 +864,7 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
-        # by the bounds of what may be moved: pools that are left out stay where they are
+        # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
                              settings.pool_ids is not None)

@@ -6,7 +6,7 @@ balancing; the other guards limit all that moves data. A plan that moves no data
 monitor that keeps it.
 
 The window is in hours and weekdays of the mgr's local time. A window that crosses midnight belongs
-to the day on which it begins. With 2200 to 0600 and the weekdays Monday to Friday it is open on
+to the day of its begin. With 2200 to 0600 and the weekdays Monday to Friday it is open on
 Saturday until six, and closed on Monday before ten at night. Begins are inclusive and ends
 exclusive. If both are equal there is no limit. A time that nobody can read is below 0: such a
 window never opens.
@@ -146,7 +146,7 @@ class ClusterGuards:
 
     def _start_delay(self, settings: Settings) -> Optional[Verdict]:
         now = self._clock()
-        self._active_since = min(self._active_since, now)  # the clock may have been set back
+        self._active_since = min(self._active_since, now)  # if the clock was set back
         return wait_until(
             codes.START_DELAY, "the mgr has only just become active (start_delay); nothing is sent"
             " before", now, settings.start_delay - (now - self._active_since))

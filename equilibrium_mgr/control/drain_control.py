@@ -1,4 +1,4 @@
-"""The drains of the loop: the list, what is left of it, and whether OSDs are safe to stop."""
+"""Drains in the serve loop: the list, the shards left to move, and which OSDs are safe to stop."""
 from __future__ import annotations
 
 import threading
@@ -98,7 +98,7 @@ class DrainControl:
         return bool(before - osds)
 
     def observe_plan(self, stuck: StuckDrains) -> None:
-        """Notes the shards for which the last plan has found no other place."""
+        """Notes the shards without another place, by the last plan."""
         self._planned_at = stuck.planned_at
         with self._lock:
             drained = self.status.drains.osds

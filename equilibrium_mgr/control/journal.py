@@ -161,7 +161,7 @@ class Totals(NamedTuple):
     """What the monitors have accepted since the mgr became active."""
 
     moves: int = 0   # of shards
-    bytes: int = 0   # of those shards
+    bytes: int = 0   # of these shards
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -169,26 +169,23 @@ _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
 #: on with it.
 _VOID_SECONDS = 86400.0
-#: Seconds for which a PG that was sent may be on its way: a shard may wait for hours for others.
+#: A PG that was sent may be on its way for so many seconds: a shard may wait for hours for others.
 _IN_FLIGHT_SECONDS = 86400.0
 
 
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {})
-    last = {}
     for row in rows:
-        last[row.pgid] = row
+        sent.in_flight.pop(row.pgid, None)
         if row.shards:
             sent.moved[row.pgid] = row.at
+            sent.in_flight[row.pgid] = row.at, row.epoch
         elif row.kind == UNDO:
             sent.made_way[row.pgid] = row.at
         if row.takes_back:
             targets = {osd for _, osd in set(row.before) - set(row.after)}
             sent.withheld[row.pgid] = row.at, targets
-    for row in last.values():
-        if row.shards:
-            sent.in_flight[row.pgid] = row.at, row.epoch
     return sent
 
 

@@ -10,7 +10,7 @@ from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..execution.guards import full_osds
-from ..execution.throttle import OsdTraffic, predicted_utilization
+from ..execution.traffic import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
 from ..plan.model import PgChange
 from ..plan.options import PlanOptions
@@ -183,7 +183,7 @@ def _osd_change(old: Optional[Tuple[Any, ...]], new: Optional[Tuple[Any, ...]]) 
 
 
 def data_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
-    """Returns what has become known of the data since, as a clause, or None."""
+    """Returns a clause if more is known of the data than before."""
     back = then.down_osds & now.osds.keys() - now.down_osds
     if back:
         return f"osd.{min(back)} is up again"
@@ -229,8 +229,8 @@ def drift(then: PlanBasis, now: PlanBasis) -> Optional[str]:
 
 
 def have_others_moved(then: PlanBasis, now: PlanBasis, sent: Sequence[PgChange] = ()) -> bool:
-    """Returns True if somebody else has changed upmap items. `sent`: changes that the module may
-    have sent since."""
+    """Returns True if somebody else has changed upmap items. `sent`: changes that the module has
+    sent since, perhaps."""
     ours = {change.pgid: change.items for change in sent}
     for pgid in _differing(then.items, now.items):
         if now.items.get(pgid, ()) != ours.get(pgid):
@@ -249,8 +249,8 @@ class Progress(NamedTuple):
     def unplanned_change(self, then: PlanBasis, _: PlanBasis) -> Optional[str]:
         """Returns a change of an OSD that the plan does not expect, as a clause, or None.
 
-        An OSD deletes what has left it some time later. So it may differ by the bytes that the
-        execution has moved, in addition to noise.
+        An OSD deletes shards some time after they have left it. So it may differ by the bytes that
+        the execution has moved, in addition to noise.
         """
         predicted = self._predicted(then)
         overfull = self._overfull(then, predicted)
@@ -311,7 +311,7 @@ def _drift_clause(osd: int, utilization: Mapping[int, float], then: PlanBasis) -
 PLAN_CHECKS: Sequence[Tuple[str, Check]] = (
     (AT_ONCE, request_change),
     (SETTLED, topology_change))
-#: Everything except drift by which a plan could gain after one that had nothing to gain.
+#: Everything except drift that could let a plan gain after one that had nothing to gain.
 LARGE_CHECKS: Sequence[Tuple[str, Check]] = (
     (AT_ONCE, options_change),
     (AT_ONCE, fullness_change),

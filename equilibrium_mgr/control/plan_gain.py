@@ -1,4 +1,4 @@
-"""The gain for which an automatic plan is carried out."""
+"""Whether an automatic plan gains enough to be carried out."""
 from __future__ import annotations
 
 from typing import Dict, Optional

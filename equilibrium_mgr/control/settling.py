@@ -5,8 +5,8 @@ from typing import Any
 
 from ..runtime.waiting import WaitTimer
 
-#: Seconds for which a topology must stay the same before it is planned for. At most so many seconds
-#: pass after the first change of a series, whose changes are no further apart.
+#: A topology must stay the same for so many seconds before it is planned for; and the longest wait
+#: from the first change of a series on, whose changes are no further apart than that.
 SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
 #: At most, while an OSD needs space.
 _URGENT_SECONDS = 45.0

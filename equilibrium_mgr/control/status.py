@@ -21,8 +21,8 @@ from ..snapshot.model import Snapshot
 from .journal import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
-#: Codes of states in which nothing moves, or nobody can see that it does. Without a monitor data goes
-#: on to arrive.
+#: Codes of states in which nothing moves, or nobody can see that it does. Without a monitor data
+#: goes on to arrive.
 _STANDS = (codes.FLAG, codes.NOT_READY)
 
 

@@ -112,9 +112,9 @@ def _emitted_steps(take: int, chosen: List[ChooseStep]) -> Tuple[ChooseStep, ...
         if take < 0:
             raise UnsupportedRule("the rule emits a bucket instead of OSDs")
         return (ChooseStep(OSD_TYPE, 1),)
-    if chosen[-1].type_name != OSD_TYPE:
-        raise UnsupportedRule(
-            f"the rule emits buckets of type {chosen[-1].type_name} instead of OSDs")
+    last = chosen[-1].type_name
+    if last != OSD_TYPE:
+        raise UnsupportedRule(f"the rule emits buckets of type {last} instead of OSDs")
     return tuple(chosen)
 
 

@@ -26,8 +26,9 @@ class UpmapCheck:
         self._takes = sorted({s["item"] for s in self._steps if s.get("op") == "take"})
         self._parents: Dict[str, Dict[int, int]] = {}
         for step in self._steps:
-            if _is_checked(step) and step["type"] != OSD_TYPE:
-                self._parents[step["type"]] = self._parents_of_type(step["type"])
+            name = str(step.get("type"))
+            if _is_checked(step) and name != OSD_TYPE:
+                self._parents[name] = self._parents_of_type(name)
         self._weights: Dict[int, float] = {}
         for take in self._takes:
             self._weights.update(crush.subtree(take).weights)

@@ -59,9 +59,11 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
 def _is_complete(snapshot: Snapshot, pg: Pg) -> bool:
     """Returns True if the PG has all its shards where it wants them."""
     states = frozenset(pg.state.split("+"))
-    if pg.is_moving or not states >= WHOLE or STALE in states:
+    if not states >= WHOLE or STALE in states:
         return False
-    if pg.acting != pg.up or NO_OSD in pg.up:
+    if pg.is_moving or pg.acting != pg.up:
+        return False
+    if NO_OSD in pg.up:
         return False
     return len(pg.up) >= snapshot.pools[pg.pool].size
 
@@ -74,7 +76,7 @@ class StopCheck(NamedTuple):
 
 
 class StuckDrains(NamedTuple):
-    """The shards for which a plan has found no other place."""
+    """The shards without another place, as a plan has found."""
 
     shards: Tuple[StuckShards, ...] = ()
     planned_at: float = 0.0   # seconds since the epoch
@@ -131,7 +133,9 @@ class DrainStatus(NamedTuple):
     def stuck_sentence(self) -> str:
         """Returns a clause about shards that cannot leave; empty if there are none."""
         shards = sum([stuck.shards for stuck in self.stuck])
-        if not shards or not self.left_shards:
+        if not shards:
+            return ""
+        if not self.left_shards:
             return ""
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
                 " has the reasons")
@@ -141,26 +145,33 @@ class DrainStatus(NamedTuple):
 
         `without_pgs`: OSDs that report that they have no PG; these stay empty in any osdmap.
         """
-        is_newer = self.epoch is not None and epoch > self.epoch
-        return self._replace(is_old=is_newer and not self.empty_osds <= without_pgs)
+        if self.epoch is None or epoch <= self.epoch:
+            return self._replace(is_old=False)
+        return self._replace(is_old=not self.empty_osds <= without_pgs)
 
     def is_safe(self, osd: int) -> Optional[bool]:
         """Returns whether an OSD of the list may be stopped; None if that is not known now."""
         left = self.remaining.get(osd)
-        if osd in self.down or left is not None and left.shards:
+        if osd in self.down:
             return False
-        if left is None or self.is_old or self.drains.is_paused:
+        if left is not None and left.shards:
+            return False
+        if left is None or self.is_old:
             return None
-        return self.stop_check.is_safe if self.stop_check is not None else None
+        if self.stop_check is None or self.drains.is_paused:
+            return None
+        return self.stop_check.is_safe
 
     @property
     def down_sentence(self) -> str:
         """Returns a clause about OSDs that are down; empty if there are none."""
-        if not self.down:
+        down = self.down
+        if not down:
             return ""
-        said = f"osd.{min(self.down)} is down"
-        if len(self.down) > 1:
-            said = f"osd.{min(self.down)} and {len(self.down) - 1} more are down"
+        first, more = f"osd.{min(down)}", len(down) - 1
+        said = f"{first} is down"
+        if more:
+            said = f"{first} and {more} more are down"
         if not self.is_lacking:
             return f"{said}, and no PG lacks a copy"
         return (f"{said}: PGs that it held may lack a copy; start it again, or mark it out and wait"

@@ -1,4 +1,4 @@
-"""Sends batches: throttle.py chooses a batch, and execution.py compares it with the osdmap.
+"""Sends batches: batch.py chooses a batch, and execution.py compares it with the osdmap.
 
 Keeps the pending moves, rejections and cooldowns that follow.
 """
@@ -21,8 +21,10 @@ from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
 from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
-from .throttle import (
-    STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
+from .batch import Decision, next_batch
+from .pg_num_steps import STEP_SECONDS
+from .round_state import ThrottleLimits, ThrottleState
+from .traffic import OsdTraffic, osd_traffic
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Exclusion, Items, Rejection, excluded_pgs, exclusions_of,
     restored, still_rejected, stored, with_rejected)
@@ -32,7 +34,7 @@ from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
-#: Seconds for which PGs are left alone whose pool was blocked for max_wait.
+#: PGs whose pool was blocked for max_wait are left alone for so many seconds.
 _BLOCKED_SECONDS = 600.0
 _OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before other threads have their turn
 #: Osdmaps that are read before a batch if they keep coming.
@@ -94,7 +96,7 @@ class UpmapDispatcher:
         self._activating: Mapping[str, float] = {}
         #: True if the next round must read PGs: some that were sent are not seen to be active
         self.is_watched = False
-        #: PGs with upmap items that this mgr has not seen active yet; None before the first snapshot
+        #: PGs with upmap items that this mgr has not seen active yet; None before a snapshot
         self._unseen: Optional[FrozenSet[str]] = None
         self._inactive = InactivePools()
         self._sent_before = _NOTHING_SENT   # until the first snapshot
@@ -278,7 +280,7 @@ class UpmapDispatcher:
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
-        """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds.
+        """Drops the rest of a plan if nothing of it could be sent for `max_wait` seconds.
 
         Automatic plans leave these PGs alone for as long, and PGs of blocked pools for some
         minutes: such a pool may be whole at any time.
@@ -425,7 +427,7 @@ class UpmapDispatcher:
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
-        """Limits the OSDs that may have withheld the PG to HARD_SHARE of their current PG count.
+        """Limits the OSDs that perhaps withheld the PG to HARD_SHARE of their current PG count.
 
         The limit ends after WITHHELD_SECONDS of outcomes.py, or when the PG limit option changes.
         """
@@ -474,10 +476,10 @@ def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
 
 
 def _is_unheard_of(pg: Pg, snapshot: Snapshot) -> bool:
-    """Returns True if nobody has reported the PG to this mgr, although its OSDs report, and an
-    upmap item leads to its primary.
+    """Returns True if nobody has reported the PG to this mgr, although its OSDs report, and the
+    target of an upmap item is its primary.
 
-    A PG that activates with all its OSDs in the acting set may have arrived: it stays.
+    A PG that activates with all its OSDs in the acting set has arrived, perhaps: it stays.
     """
     if pg.immovable is not NO_STATISTICS or pg.acting != pg.up or pg.is_moving:
         return False

@@ -78,7 +78,7 @@ class ExecutionUpdate(NamedTuple):
 
 
 def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> ExecutionUpdate:
-    """Compares the monitor's answers with the osdmap, which alone shows what it has kept."""
+    """Compares the monitor's answers with the osdmap, which alone shows the kept items."""
     kept: List[PgChange] = []
     rejected: List[DroppedChange] = []
     unanswered: List[PgChange] = []

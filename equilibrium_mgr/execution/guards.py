@@ -1,6 +1,6 @@
 """Guards: conditions of the cluster or of single pools under which nothing may be sent.
 
-Distinguishes pools whose PGs are inactive for a moment, as while they peer, from others.
+A pool whose PGs are inactive for a moment, as while they peer, has a guard that ends in seconds.
 """
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
 from ..snapshot import pg_states, reason_codes as codes
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Pg, PgStateCounts, Snapshot
 from .outcomes import Verdict
 
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
-#: Ceph's releases in order, as far as they matter: upmap needs luminous clients.
+#: Upmap needs clients of luminous or newer. "" and "unknown" mean that nothing is required.
 _BEFORE_LUMINOUS = frozenset((
     "", "unknown", "argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
     "hammer", "infernalis", "jewel", "kraken"))
-#: OSDs of these have no mClock profiles by default.
+#: OSDs of these releases have no mClock profiles by default.
 BEFORE_QUINCY = _BEFORE_LUMINOUS.union(("luminous", "mimic", "nautilus", "octopus", "pacific"))
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
 CURE_BUILTIN = "ceph balancer off"
@@ -37,8 +37,8 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
 
 def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection: bool,
                   builtin_balancer_active: bool, motionless: bool = False) -> Optional[Verdict]:
-    """The first reason why nothing at all may be sent, or None. What is `motionless` moves no data,
-    and needs no more than a monitor that keeps it."""
+    """Returns the first reason why nothing at all may be sent, or None. `motionless`: asked for
+    changes that move no data, which only need a monitor that keeps them."""
     if not have_mon_connection:
         return Verdict(codes.NO_MONITOR, NO_CONNECTION)
     if osd_map.flags is None or osd_map.min_compat_client is None:
@@ -48,11 +48,11 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
         return Verdict(codes.OLD_CLIENTS, refused)
     if motionless:
         return None
-    flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
-    if flags:
-        return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
-                       # `ceph osd unset` takes pauserd and pausewr by the name that set them
-                       {"flag": "pause" if flags[0].startswith("pause") else flags[0]})
+    for flag in _STOP_FLAGS:
+        if flag in osd_map.flags:
+            # `ceph osd unset` takes pauserd and pausewr by the name that set them
+            unset = "pause" if flag.startswith("pause") else flag
+            return Verdict(codes.FLAG, f"the osdmap has the flag {flag}", {"flag": unset})
     if builtin_balancer_active:
         return Verdict(codes.CONFLICT, "the built-in balancer is active")
     return None
@@ -63,16 +63,16 @@ _NOT_FOR_SPACE = frozenset((pg_states.ACTIVE, pg_states.STALE))
 
 
 class PoolGuard(NamedTuple):
-    """The reason for which none of a pool's PGs may be moved now."""
+    """Why none of a pool's PGs may be moved now."""
 
     reason: str
-    inactive: bool   # PGs are inactive, and not all of these wait for space alone
-    transient: bool = False   # it has only just begun, and most likely ends within seconds
+    inactive: bool   # PGs are inactive, and some of them not only for lack of space
+    transient: bool = False   # it has just begun, and most likely ends within seconds
 
 
 def blocked_pools(snapshot: Snapshot,
                   transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolGuard]:
-    """Pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs.
+    """Returns pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs.
 
     `transient`: pools that have had inactive PGs for a moment only, as while they peer.
     """
@@ -81,28 +81,38 @@ def blocked_pools(snapshot: Snapshot,
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
-            inactive = states.inactive - states.unreported
-            what = (f"{plural(inactive, 'PG')} inactive" if inactive
-                    else f"{plural(states.unreported, 'PG')} not reported" if states.unreported
-                    else f"{plural(states.degraded, 'PG')} degraded")
-            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}",
-                                     states.inactive > waiting[pool_id],
-                                     states.inactive > 0 and pool_id in transient)
+            own[pool_id] = PoolGuard(
+                f"pool '{pool.name}' has {_trouble(states)}",
+                inactive=states.inactive > waiting[pool_id],
+                transient=states.inactive > 0 and pool_id in transient)
     return _with_sharing(snapshot, own)
 
 
+def _trouble(states: PgStateCounts) -> str:
+    """Returns the worst that is wrong with the PGs of a pool, for people."""
+    inactive = states.inactive - states.unreported
+    if inactive:
+        return f"{plural(inactive, 'PG')} inactive"
+    if states.unreported:
+        return f"{plural(states.unreported, 'PG')} not reported"
+    return f"{plural(states.degraded, 'PG')} degraded"
+
+
 def _inactive_for_space(snapshot: Snapshot) -> Counter[int]:
-    """Pool id → its inactive PGs that wait for nothing but space: only relief can end that."""
+    """Returns pool id → its inactive PGs that only wait for space: only relief can end that."""
+    waiting: Counter[int] = Counter()
     if not any(states.inactive for states in snapshot.pool_states.values()):
-        return Counter()
+        return waiting
     full = full_osds(snapshot)
-    return Counter(pg.pool for pg in snapshot.in_flight().values()
-                   if not pg_states.has_any(pg.state, _NOT_FOR_SPACE)
-                   and awaits_space(snapshot, pg, full))
+    for pg in snapshot.in_flight().values():
+        is_inactive = not pg_states.has_any(pg.state, _NOT_FOR_SPACE)
+        if is_inactive and awaits_space(snapshot, pg, full):
+            waiting[pg.pool] += 1
+    return waiting
 
 
 def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
-    """Pool id → why none of its PGs may be moved now."""
+    """Returns pool id → why none of its PGs may be moved now."""
     return {pool_id: block.reason for pool_id, block in blocked_pools(snapshot).items()}
 
 
@@ -110,27 +120,42 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     """Returns the OSDs that need space now.
 
     An OSD needs space at or above backfillfull, if a backfill waits for it because it is too full,
-    or if it passes backfillfull with the bytes that are still to come. A shard that leaves makes
-    space only while Ceph copies its PG.
+    or if it passes backfillfull with the bytes still to come. A shard that leaves makes space only
+    while Ceph copies its PG.
     """
     backfillfull = snapshot.backfillfull_ratio
     full: Set[int] = set()
     leaving: Dict[int, int] = {}   # OSD → bytes that Ceph is copying away from it
     for pg in snapshot.in_flight().values():
         if pg_states.BACKFILL_TOOFULL in pg.state:
-            gains, _ = snapshot.transfers(pg)
-            # of several targets one is too full: those with space for the shard are not it, and
-            # of one without statistics nothing is known
-            full.update([osd for osd in gains if osd in snapshot.osds and (
-                len(gains) == 1 or not snapshot.osds[osd].has_statistics
-                or snapshot.osds[osd].exceeds(
-                    backfillfull, snapshot.shard_bytes(pg, osd, pg.up)))])
+            full.update(_too_full_targets(snapshot, pg))
         elif pg_states.has_any(pg.state, pg_states.COPIED):
             for osd, size in snapshot.sized_transfers(pg)[1]:
                 leaving[osd] = leaving.get(osd, 0) + size
-    return frozenset(full.union(
-        osd.id for osd in snapshot.osds.values()
-        if osd.reaches(backfillfull, max(0, osd.inbound_bytes - leaving.get(osd.id, 0)))))
+    for number, one in snapshot.osds.items():
+        still_to_come = max(0, one.inbound_bytes - leaving.get(number, 0))
+        if one.reaches(backfillfull, still_to_come):
+            full.add(number)
+    return frozenset(full)
+
+
+def _too_full_targets(snapshot: Snapshot, pg: Pg) -> List[int]:
+    """Returns the targets that may be too full for a PG in backfill_toofull.
+
+    If it has several, a target with space for the shard is not too full. A target without
+    statistics may be.
+    """
+    gains, _ = snapshot.transfers(pg)
+    found: List[int] = []
+    for number in gains:
+        osd = snapshot.osds.get(number)
+        if osd is None:
+            continue
+        size = snapshot.shard_bytes(pg, number, pg.up)
+        has_space = osd.has_statistics and not osd.exceeds(snapshot.backfillfull_ratio, size)
+        if len(gains) == 1 or not has_space:
+            found.append(number)
+    return found
 
 
 def awaits_space(snapshot: Snapshot, pg: Pg, full: FrozenSet[int]) -> bool:
@@ -142,20 +167,21 @@ def awaits_space(snapshot: Snapshot, pg: Pg, full: FrozenSet[int]) -> bool:
 
 
 def changing_pg_nums(snapshot: Snapshot) -> List[str]:
-    """Names of the pools whose pg_num the mgr changes, for which it needs a part of the misplaced
-    budget."""
+    """Returns the names of the pools whose pg_num the mgr changes. It needs a part of the misplaced
+    budget for that."""
     return sorted(pool.name for pool in snapshot.pools.values() if pool.touched)
 
 
 def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, PoolGuard]:
-    """`own`, and what it means for pools that share OSDs with those in it.
+    """Returns the guards of all pools that are in `own` or share OSDs with a pool in it.
 
-    The reason is the pool's own, else that of the worst guard among the pools that share its OSDs;
-    `inactive` and `transient` are those of the worst.
+    The worst guard among the pools that share its OSDs gives `inactive` and `transient` of a pool,
+    and its reason unless the pool has its own.
     """
     if not own:
         return {}
-    osds, found = _osds_of_pools(snapshot, own), {}
+    osds = _osds_of_pools(snapshot, own)
+    found: Dict[int, PoolGuard] = {}
     for pool_id in snapshot.pools:
         shared = [guard for other, guard in own.items()
                   if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
@@ -167,8 +193,8 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, FrozenSet[int]]:
-    """Pool id → OSDs that its rule may use; for a pool in `own` whose rule is not understood, the
-    OSDs that hold its PGs."""
+    """Returns pool id → OSDs that its rule may use. If the rule of a pool in `own` is not supported,
+    these are the OSDs that hold its PGs."""
     by_rule: Dict[int, FrozenSet[int]] = {}
     osds: Dict[int, FrozenSet[int]] = {}
     for pool in snapshot.pools.values():
@@ -177,28 +203,30 @@ def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, F
         osds[pool.id] = by_rule[pool.rule_id] if pool.rule is not None else frozenset()
     used: Dict[int, Set[int]] = {
         pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
-    for pg in snapshot.pgs.values() if used else ():
+    if not used:
+        return osds
+    for pg in snapshot.pgs.values():
         if pg.pool in used:
             used[pg.pool].update(pg.up, pg.acting, pg.holders)
     osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
     return osds
 
 
-#: PGs that have been inactive for less than this may just be peering.
+#: PGs that have been inactive for fewer seconds may just be peering.
 TRANSIENT_SECONDS = 30.0
-#: Seconds after which such a pool is observed again.
+#: Seconds after which such a pool is looked at again.
 TRANSIENT_RECHECK_SECONDS = 10.0
 
 
 class InactivePools:
-    """Remembers since when pools have had inactive PGs, by the snapshots that it was shown."""
+    """Remembers since when pools have had inactive PGs, by the snapshots that it has seen."""
 
     def __init__(self) -> None:
         self._since: Dict[int, float] = {}   # pool → seconds since the epoch
         self._seen_at: Optional[float] = None
 
     def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
-        """Takes in a newer snapshot; returns the pools that have been inactive for a moment
+        """Takes in a newer snapshot. Returns the pools that have been inactive for a moment
         only."""
         now, earlier = snapshot.taken_at, self._seen_at
         self._seen_at = now

@@ -1,11 +1,12 @@
-"""Changes that wait or were dropped, with the one value that says why (`Verdict`), of a state of
-the loop as well; and PGs that stay where they are: rejected by the monitor, in pg_cooldown, or left
-alone by automatic plans.
+"""Changes that wait or were dropped, and PGs that stay where they are.
 
-The module leaves a PG alone for a time only. What the monitor refused by an error (a quorum,
-capabilities, a pool in the making) is tried again some minutes later. What it dropped after it had
-said yes is tried again after an hour, and twice as long after each further time; so is a pool that
-was stopped. A PG on an OSD that needs room waits for a fraction of that.
+`Verdict` is the one value that says why, also of a state of the loop. PGs stay because the monitor
+has rejected them, in pg_cooldown, or because automatic plans leave them alone.
+
+The module leaves a PG alone only for some time. A change that the monitor refused by an error (a
+quorum, capabilities, a pool in the making) is tried again some minutes later. If the monitor said
+yes and dropped the items, it is tried again after an hour, and after twice as long each further
+time; so is a pool that was stopped. A PG on an OSD that needs space waits for a fraction of that.
 """
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ class WaitingGroup(NamedTuple):
 
     @property
     def waits_for(self) -> str:
-        """What the shards wait for, with the OSD for which most of them wait."""
+        """The reason why the shards wait, with the OSD that most of them wait for."""
         phrase = REASONS[self.code].waits_for
         if not phrase or not self.numbers and self.code != NEXT_BATCH:
             return f"because {self.reason}"
@@ -207,17 +208,17 @@ class Rejection(NamedTuple):
     """Why the monitor did not keep a PG's upmap items."""
 
     reason: str
-    #: fingerprint of the osdmap for which it holds (`topology_of`); of options if it was withheld
+    #: fingerprint of the osdmap that it holds for (`topology_of`); of options if it was withheld
     mark: str
     at: float        # seconds since the epoch
     is_refused: bool = False   # by an error; else the monitor dropped items that it had taken
-    #: (OSD, PG shards that it may have now) of the OSDs that may have withheld the PG
+    #: (OSD, the limit of its PG shards now) of the OSDs one of which withheld the PG
     withheld_by: Tuple[Tuple[int, int], ...] = ()
     tries: int = 1   # that the monitor dropped, one after the other
 
     @property
     def seconds(self) -> float:
-        """Seconds for which the PG is left alone while the topology stays the same."""
+        """How many seconds the PG is left alone while the topology stays the same."""
         if self.withheld_by:
             return WITHHELD_SECONDS
         if self.is_refused:
@@ -267,7 +268,7 @@ def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
 
 
 def held(items: Items, now: float) -> Items:
-    """Returns the rejections for which a PG is left alone now."""
+    """Returns the rejections that keep PGs where they are now."""
     return {pgid: item for pgid, item in items.items() if now < item.until}
 
 

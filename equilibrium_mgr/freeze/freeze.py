@@ -3,8 +3,8 @@
 A pinned shard is wanted where it is, so that it does not move. If not all shards of a PG can be
 pinned, as many as possible are, and the others move as before. Upmap items cannot express an
 exchange of OSDs between shards; one of these shards may go to another OSD so that the others stay.
-Shards are pinned only to OSDs of the acting set, because these certainly have the data, whatever
-has happened since the PG was clean.
+Shards are pinned only to OSDs of the acting set, because these certainly have the data, in
+any history since the PG was clean.
 
 Also the plan that freezes a cluster: the pins of all PGs whose data is not where it is wanted.
 """
@@ -68,8 +68,9 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
     pool = snapshot.pools[pg.pool]
     moving = len(snapshot.transfers(pg)[0])
     obstacle = _obstacle_of_pg(pg, pool)
+    nothing = Pin(pg.up, (), 0, moving, obstacle)
     if obstacle is not None:
-        return Pin(pg.up, (), 0, moving, obstacle)
+        return nothing
     search = _Search(snapshot, pg, pool, given)
     part = search.largest_part()
     up, shards = search.up_set(part), len(part)
@@ -80,7 +81,7 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
             up, shards = outside
     obstacle = search.obstacle or _NO_HOLDER
     if not shards:
-        return Pin(pg.up, (), 0, moving, obstacle)
+        return nothing._replace(obstacle=obstacle)
     if shards >= moving:
         obstacle = None
     return Pin(up, items_for(pg.raw, up), shards, moving - shards, obstacle)
@@ -94,7 +95,7 @@ def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Why]:
         return reasons.BREAKS_RULE
     for reason in (pool.immovable, pg.immovable):
         if reason not in _NO_OBSTACLES:
-            return reason   # the pool's reason says what is not understood of its rule
+            return reason   # the pool's reason is the more exact one
     return None if pool.rule is not None else reasons.RULE_NOT_SUPPORTED
 
 

@@ -1,5 +1,5 @@
-"""The only folder that calls the mgr, but for the key-value store (runtime/kv_store.py): what is
-read, what is sent, the built-in balancer.
+"""Calls the mgr: reads, sends moves, and switches the built-in balancer. No other code calls it,
+except the key-value store (runtime/kv_store.py).
 
-May import settings, plan, snapshot and what is below them.
+May import settings, plan, snapshot and the folders below them.
 """

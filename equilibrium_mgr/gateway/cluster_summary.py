@@ -1,11 +1,10 @@
-"""What can be read of a cluster of any size in a few milliseconds, on every release.
+"""The summary of a cluster. Reading it takes a few milliseconds, at any size and release.
 
-It shows whether something may be sent and whether a full reading is worth its cost, and it has
-present figures for commands. It needs no dump of the osdmap, no up sets and no statistics of single
-PGs.
+It shows whether the module may send moves and whether a full reading is worth its cost. Commands
+show its present figures. It needs no dump of the osdmap, no up sets and no statistics of single PGs.
 
-The space of pools as `ceph df` has it: the mgr computes get('df') with the code of the monitor
-(PGMapDigest::dump_pool_stats_full in Ceph's src/mon/PGMap.cc).
+Also the space of pools as `ceph df` shows it: the mgr computes get('df') with the code of the
+monitor (PGMapDigest::dump_pool_stats_full in Ceph's src/mon/PGMap.cc).
 """
 from __future__ import annotations
 
@@ -18,22 +17,23 @@ from ..plan.options import PgShardLimits
 
 
 class OsdSummary(NamedTuple):
-    """One OSD. Sizes are None while it has not reported (it is out, down, or new)."""
+    """One OSD. Sizes are None until it has reported (it is out, down, or new)."""
 
     up: bool
     is_in: bool
-    reweight: float              # as `ceph osd reweight` sets it; 0 where it is out
+    reweight: float              # as `ceph osd reweight` sets it; 0 if it is out
     crush_weight: float
     size_bytes: Optional[int]
     used_bytes: Optional[int]
     device_class: str
-    pgs: Optional[int]           # that it has data of, as it reports them
+    pgs: Optional[int]           # with data on it, by its own report
 
     @property
     def utilization(self) -> Optional[float]:
-        """Used bytes as a ratio of the size; None while the OSD has not reported."""
-        return self.used_bytes / self.size_bytes if self.size_bytes and (
-            self.used_bytes is not None) else None
+        """Returns the used bytes as a ratio of the size; None until the OSD has reported."""
+        if not self.size_bytes or self.used_bytes is None:
+            return None
+        return self.used_bytes / self.size_bytes
 
 
 class PoolSummary(NamedTuple):
@@ -45,20 +45,23 @@ class PoolSummary(NamedTuple):
 
 
 class Fullness(NamedTuple):
-    """Numbers of OSDs, each in the highest of these that it is in, as Ceph's health has them."""
+    """Numbers of OSDs above Ceph's full ratios, by its health; each OSD counts in the highest."""
 
     nearfull: int = 0
     backfillfull: int = 0
     full: int = 0
 
 
+#: Ceph's health checks of full OSDs, as they would be without any.
+_NOT_FULL = dict.fromkeys(("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL"),
+                          {"summary": {"count": 0}})
+
+
 def fullness_of(health: str) -> Fullness:
-    """Returns the numbers that the text of get('health') has; none of a text that is garbled."""
+    """Returns the numbers in the text of get('health'); zeros if the text is garbled."""
     try:
-        checks = json.loads(health)["checks"]
-        return Fullness(*[
-            int(checks[code]["summary"]["count"]) if code in checks else 0
-            for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")])
+        checks = {**_NOT_FULL, **json.loads(health)["checks"]}
+        return Fullness(*[int(checks[code]["summary"]["count"]) for code in _NOT_FULL])
     except (KeyError, TypeError, ValueError):
         return Fullness()
 
@@ -71,12 +74,12 @@ class ClusterSummary(NamedTuple):
     crush_version: int
     osds: Mapping[int, OsdSummary]
     pools: Mapping[int, PoolSummary]
-    misplaced_copies: int        # object copies that are not where they should be
+    misplaced_copies: int        # object copies that are not on an OSD of the up set
     mon_connected: bool
     builtin_active: bool         # the built-in balancer runs and is switched on
-    flags: Optional[FrozenSet[str]]           # of the osdmap; None where they were not read
-    min_compat_client: Optional[str]          # as the flags
-    stale_osds: FrozenSet[int]                # up and in, but silent for too long
+    flags: Optional[FrozenSet[str]]           # of the osdmap; None if they were not read
+    min_compat_client: Optional[str]          # like the flags
+    stale_osds: FrozenSet[int]                # up and in, but with stale statistics
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     degraded_copies: int = 0     # object copies that are missing
@@ -85,18 +88,20 @@ class ClusterSummary(NamedTuple):
 
     @property
     def without_pgs(self) -> FrozenSet[int]:
-        """OSDs that are up and report that they have nothing of any PG."""
-        return frozenset(osd for osd, one in self.osds.items()
-                         if one.up and one.pgs == 0) - self.stale_osds
+        """Returns the OSDs that are up and report no data of any PG."""
+        empty = [osd for osd, one in self.osds.items() if one.up and one.pgs == 0]
+        return frozenset(empty) - self.stale_osds
 
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def summarize_osds(tree: Mapping[str, Any],
                    osd_stats: Sequence[Mapping[str, Any]]) -> Mapping[int, OsdSummary]:
-    """OSD id → its summary, by get('osd_map_tree') and the rows of get('osd_stats'). An OSD under
-    several roots has the largest of its CRUSH weights."""
+    """Returns OSD id → its summary, by get('osd_map_tree') and the rows of get('osd_stats').
+
+    An OSD under several roots has the largest of its CRUSH weights.
+    """
     reports = {int(stats["osd"]): stats for stats in osd_stats}
     osds: Dict[int, OsdSummary] = {}
     for node in chain(tree.get("nodes", ()), tree.get("stray", ())):   # stray: outside of CRUSH
@@ -110,38 +115,42 @@ def summarize_osds(tree: Mapping[str, Any],
         reweight = float(node.get("reweight", 0.0))
         report = reports.get(osd, _NOTHING)
         statfs = report.get("statfs") or _NOTHING
-        total = int(statfs.get("total", 0))
-        used = total - int(statfs.get("available", 0))
-        osds[osd] = OsdSummary(   # by position: half the time, and this is done every round
-            node.get("status") == "up", reweight > 0.0, reweight, weight,
-            total if total > 0 else None, max(0, used) if total > 0 else None,
-            str(node.get("device_class", "")), report.get("num_pgs"))
+        size, used = int(statfs.get("total", 0)), None
+        if size > 0:
+            used = max(0, size - int(statfs.get("available", 0)))
+        is_up, device_class = node.get("status") == "up", str(node.get("device_class", ""))
+        osds[osd] = OsdSummary(   # by position: takes half the time, in each round
+            is_up, reweight > 0.0, reweight, weight, None if used is None else size, used,
+            device_class, report.get("num_pgs"))
     return MappingProxyType(osds)
 
 
 def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
                     pg_status: Mapping[str, Any]) -> Mapping[int, PoolSummary]:
-    """Pool id → its summary, by the rows of get('pool_stats') and get('pg_status')."""
-    states: Dict[int, Mapping[str, int]] = {
-        int(pool["pool_id"]): MappingProxyType({
-            str(entry["state_name"]): int(entry["count"]) for entry in pool["pg_state_counts"]})
-        for pool in pg_status.get("pgs_by_pool_state", [])}
-    return MappingProxyType({int(pool["poolid"]): PoolSummary(
-        int(pool.get("num_pg", 0)), states.get(int(pool["poolid"]), MappingProxyType({})),
-        int(pool.get("stat_sum", {}).get("num_omap_bytes", 0))) for pool in pool_stats})
+    """Returns pool id → its summary, by the rows of get('pool_stats') and get('pg_status')."""
+    states: Dict[int, Mapping[str, int]] = {}
+    for row in pg_status.get("pgs_by_pool_state", []):
+        states[int(row["pool_id"])] = MappingProxyType({
+            str(entry["state_name"]): int(entry["count"]) for entry in row["pg_state_counts"]})
+    pools: Dict[int, PoolSummary] = {}
+    for row in pool_stats:
+        pool, omap_bytes = int(row["poolid"]), row.get("stat_sum", {}).get("num_omap_bytes", 0)
+        pools[pool] = PoolSummary(
+            int(row.get("num_pg", 0)), states.get(pool, _NOTHING), int(omap_bytes))
+    return MappingProxyType(pools)
 
 
 def flags_of(stat: str) -> FrozenSet[str]:
-    """The flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
+    """Returns the flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
     for line in stat.splitlines():
         word, _, flags = line.strip().partition(" ")
         if word == "flags":
-            return frozenset(flag.strip() for flag in flags.split(",") if flag.strip())
+            return frozenset(filter(None, map(str.strip, flags.split(","))))
     return frozenset()
 
 
 class PoolSpaceNow(NamedTuple):
-    """Ceph's own figures of one pool at this moment; None for what a release does not tell."""
+    """Ceph's own present figures of one pool; None if the release has no such figure."""
 
     name: str
     stored: Optional[int]            # client bytes

@@ -1,4 +1,4 @@
-"""The HTTP endpoint of the metrics: off unless the option metrics_port says otherwise.
+"""The HTTP endpoint of the metrics: off unless the option metrics_port is set.
 
-Knows HTTP and threads, and nothing of Ceph or of what it serves. May import runtime/ alone.
+It knows HTTP and threads, and nothing of Ceph or the metrics. May import runtime/ alone.
 """

@@ -1,10 +1,8 @@
-"""Keeps the HTTP server as the options say: off, or at an address and port.
+"""Serves one text by HTTP, at the address and port of the options, so that no client can block it.
 
-An HTTP server for one text, which no client can hold up.
-
-A connection has so many seconds to send its request and take the answer, and is closed after one
-of them. Only so many are served at a time: where one more comes, the one that has kept its request
-back for longest makes room. The server and each connection have threads of their own.
+A connection has SECONDS to send its request and receive the answer, and serves one request. At most
+MOST_CONNECTIONS are open. If another comes, the server closes the connection that has waited longest
+without a request. The server and each connection have their own threads.
 """
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ from ..runtime.time_slice import giving_way
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: For the request and the answer together.
+#: The limit of a connection: for the request and the answer together.
 SECONDS = 10.0
-#: Served at the same time.
+#: The most connections at the same time.
 MOST_CONNECTIONS = 16
 _POLL_SECONDS = 0.25
 _INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
@@ -31,7 +29,7 @@ _INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
 
 
 class MetricsServer(ThreadingMixIn, HTTPServer):
-    """Listens from its construction on (raises OSError), serves from `start` to `stop`."""
+    """Listens from its construction on, which raises OSError; serves from `start` to `stop`."""
 
     request_queue_size = 16
 
@@ -40,7 +38,7 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.render = render
         self.seconds = seconds
-        #: since when they are open, and whether their request has not come yet; the oldest first
+        #: connection → (since when it is open, True until its request has come); the oldest first
         self.open: Dict[socket.socket, Tuple[float, bool]] = {}
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
@@ -48,19 +46,21 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Binds to IPv4 as well where the address is `::`. HTTPServer would ask the DNS for the
-        host's name, which may take seconds."""
+        """Binds to IPv4 as well if the address is `::`.
+
+        HTTPServer would ask the DNS for the host's name, which can take seconds.
+        """
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def start(self) -> None:
-        """Begins to answer, in a thread."""
+        """Starts the thread that answers."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Closes the listening socket and all connections; their threads have ended on return."""
+        """Closes the listening socket and all connections, and waits for the end of their threads."""
         if self._thread.is_alive():
             self.shutdown()
             self._thread.join()
@@ -75,7 +75,7 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
                 _shut(connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, where there is room or can be made."""
+        """Serves a connection in its own thread, unless all others have sent their requests."""
         if len(self.open) >= MOST_CONNECTIONS:
             slow = next((one for one, (_, waits) in list(self.open.items()) if waits), None)
             if slow is None:
@@ -87,18 +87,18 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """The body of such a thread."""
+        """Serves a connection; runs in its thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self.open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that is too slow, or goes away: nothing is logged for a request."""
+        """Logs nothing: a client is too slow, or has gone."""
 
 
 def _shut(connection: socket.socket) -> None:
-    """Ends a connection; its thread goes on at once, and ends too."""
+    """Ends a connection, and so its thread."""
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -106,16 +106,16 @@ def _shut(connection: socket.socket) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request; HTTP/1.0, so that the connection ends with it."""
+    """Answers one request, in HTTP/1.0, so that the connection ends with it."""
 
     protocol_version = "HTTP/1.0"
     server_version, sys_version = "equilibrium", ""
     server: MetricsServer
 
     def do_GET(self) -> None:
-        """`/metrics`, and an index with a link to it."""
+        """Answers `/metrics`, and `/` by a page with a link to it."""
         path, connection = self.path.partition("?")[0], self.connection
-        if connection in self.server.open:   # what is answered makes no room for others
+        if connection in self.server.open:   # it is not closed for another any more
             self.server.open[connection] = self.server.open[connection][0], False
         if path == "/metrics":
             try:
@@ -130,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def _answer(self, content_type: str, body: bytes) -> None:
+        """Sends an answer."""
         self.send_response(200)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
@@ -137,20 +138,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing: a scrape comes every few seconds."""
+        """Logs nothing, because a scrape comes every few seconds."""
 
 
-#: For every address of the host; where that has no IPv6, the other one means the same.
+#: All addresses of the host. The second is for hosts without IPv6.
 _ANY, _ANY_IPV4 = "::", "0.0.0.0"
-#: Seconds for which one text answers all scrapes.
+#: Seconds before the next scrape gets a new text.
 _KEPT_SECONDS = 1.0
 
 
 class MetricsEndpoint:
-    """`apply` and `stop` are called by one thread at a time.
+    """Runs the server of the metrics. One thread at a time calls `apply` and `stop`.
 
-    `render` returns the metrics, from any thread; `set_uri` announces where they are, "" for
-    nowhere; `own_address` is the host's address, for people, where the server listens on all.
+    `render` returns the metrics, from any thread. `set_uri` announces their address, "" for none.
+    `own_address` returns the host's address, for people, if the server listens on all.
     """
 
     def __init__(self, render: Callable[[], str], set_uri: Callable[[str], None],
@@ -168,8 +169,10 @@ class MetricsEndpoint:
         self.failure: Optional[str] = None   # why it does not listen although it should
 
     def apply(self, address: str, port: int) -> None:
-        """Listens there, or nowhere where the port is 0 or the address empty; where that fails,
-        `failure` says why and the next call tries again."""
+        """Listens there; nowhere if the port is 0 or the address empty.
+
+        If that fails, `failure` has the reason, and the next call tries again.
+        """
         with self._lock:
             if self._stopped:
                 return
@@ -198,12 +201,13 @@ class MetricsEndpoint:
             self._log.info("metrics are served at %smetrics", uri)
 
     def stop(self) -> None:
-        """Ends the server for good; its threads have ended and its port is free on return."""
+        """Ends the server for good, and waits until its threads have ended and its port is free."""
         with self._lock:
             self._stopped = True
             self._close()
 
     def _bound(self, address: str, port: int) -> MetricsServer:
+        """Returns a server that listens."""
         try:
             return MetricsServer(address, port, self._text)
         except OSError as error:
@@ -212,15 +216,17 @@ class MetricsEndpoint:
         return MetricsServer(_ANY_IPV4, port, self._text)
 
     def _close(self) -> bool:
-        """Returns whether it listened until now."""
+        """Ends the server; returns True if there was one."""
         server, self._server = self._server, None
         if server is not None:
             server.stop()
         return server is not None
 
     def _text(self) -> str:
-        """The metrics, at most _KEPT_SECONDS old: however many scrapes come, they cost one. Raises
-        what `render` raises."""
+        """Returns the metrics, at most _KEPT_SECONDS old, so that many scrapes cost as much as one.
+
+        Raises the exceptions of `render`.
+        """
         with self._text_lock:
             now = time.monotonic()
             if self._made_at is None or now - self._made_at >= _KEPT_SECONDS:

@@ -1,4 +1,4 @@
 """Observes the cluster between decisions: the view that people read, and when to observe again.
 
-May import execution, gateway, planner and what is below them.
+May import execution, gateway, planner and the folders below them.
 """

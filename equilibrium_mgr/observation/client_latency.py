@@ -1,7 +1,7 @@
 """How long clients wait at the OSDs of our moves: in the last minutes, and before these moves.
 
-Only shown: other causes lift it as well (a deep scrub a hundredfold), and moves that are in flight
-go on whatever is decided.
+Only shown. Other causes raise it as well (a deep scrub a hundredfold), and moves in flight cannot
+be stopped.
 """
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import deque
 from math import inf
 from typing import Callable, Collection, Deque, Dict, Mapping, NamedTuple, Optional, Tuple
 
-#: What counts as the last minutes, in seconds.
+#: The last minutes, in seconds.
 RECENT_SECONDS = 300.0
-#: Without moves for so many seconds an OSD is quiet: what it does then is what was before the next.
+#: An OSD without moves for so many seconds is quiet: its ops in that time are compared with later.
 _QUIET_SECONDS = 3600.0
-#: OSDs that are read at a look: a sample of them tells as much.
+#: At most so many OSDs are read at a time: a sample shows as much.
 _MOST_OSDS = 50
 
 #: Of all ops of clients since an OSD started: (nanoseconds, ops).
@@ -22,51 +22,97 @@ _NONE: Counters = (0, 0)
 
 
 class ClientLatency(NamedTuple):
-    """Seconds that an op took on average, by the OSDs' own counters; None where there was none."""
+    """Seconds that an op took on average, by the OSDs' own counters; None if there was no op."""
 
     osds: int                  # whose ops these are
     recent: Optional[float]    # of the last minutes
-    before: Optional[float]    # of the time without moves before these: an hour, or since the start
+    before: Optional[float]    # of the time without moves before: an hour, or since the OSD started
+
+
+class _Quiet(NamedTuple):
+    """What an OSD had done when its last move had arrived."""
+
+    at: float = -inf
+    counters: Counters = _NONE
+    before: Counters = _NONE   # its ops while it was quiet, before those moves
+
+
+class _Mean:
+    """The mean seconds of ops."""
+
+    def __init__(self) -> None:
+        self._nanoseconds = 0.0
+        self._ops = 0
+
+    def add(self, nanoseconds: float, ops: int) -> None:
+        self._nanoseconds += nanoseconds
+        self._ops += ops
+
+    @property
+    def seconds(self) -> Optional[float]:
+        return self._nanoseconds / self._ops / 1e9 if self._ops else None
 
 
 class LatencyWatch:
-    """Used by the serve thread, at each look."""
+    """Measures the latency at each snapshot. Used by the serve thread."""
 
     def __init__(self) -> None:
-        #: OSD → when its last move was seen to have arrived, its counters then, and `_before`
-        self._quiet: Dict[int, Tuple[float, Counters, Counters]] = {}
+        self._quiet: Dict[int, _Quiet] = {}
         self._before: Dict[int, Counters] = {}   # OSD with moves → its ops while it was quiet
         self._points: Deque[Tuple[float, Mapping[int, Counters]]] = deque()   # the last minutes
 
     def observe(self, now: float, osds: Collection[int],
                 read: Callable[[Collection[int]], Mapping[int, Counters]]
                 ) -> Optional[ClientLatency]:
-        """The latency at these OSDs, those of our moves in flight; None where there are none. `now`
-        in seconds since the epoch. `read` returns the counters of OSDs that have told some."""
+        """Returns the latency at these OSDs, those of our moves in flight; None if there are none.
+
+        `now`: seconds since the epoch. `read` returns the counters of the OSDs that report some.
+        """
         watched = sorted(osds, key=lambda osd: (osd not in self._before, osd))[:_MOST_OSDS]
         found = read({*watched, *self._before})
-        self._quiet.update({osd: (now, found.get(osd, _NONE), before)
-                            for osd, before in self._before.items() if osd not in watched})
-        self._before = {osd: self._before[osd] if osd in self._before else
-                        before if 0.0 <= now - at < _QUIET_SECONDS else _since(then, found[osd])
-                        for osd in watched if osd in found
-                        for at, then, before in (self._quiet.get(osd, (-inf, _NONE, _NONE)),)}
-        while self._points and (self._points[-1][0] > now or len(self._points) > 1 and (
-                self._points[1][0] <= now - RECENT_SECONDS)):
-            self._points.popleft()   # older than the minutes, or the clock was set back
+        self._compare(now, [osd for osd in watched if osd in found], watched, found)
+        self._forget(now)
         self._points.append((now, {osd: found[osd] for osd in self._before}))
-        ops, taken, usual_ops, usual = 0, 0, 0, 0.0
-        for osd, (quiet, quiet_ops) in self._before.items():
+        if not self._before:
+            return None
+        recent, before = _Mean(), _Mean()
+        for osd, (nanoseconds, ops) in self._before.items():
             first = next(point[osd] for _, point in self._points if osd in point)
-            nanoseconds, count = _since(first, found[osd])
-            ops, taken = ops + count, taken + nanoseconds
-            if quiet_ops:   # weighed as the OSD counts now
-                usual_ops, usual = usual_ops + count, usual + count * quiet / quiet_ops
-        return ClientLatency(
-            len(self._before), taken / ops / 1e9 if ops else None,
-            usual / usual_ops / 1e9 if usual_ops else None) if self._before else None
+            taken, count = _since(first, found[osd])
+            recent.add(taken, count)
+            if ops:   # each OSD counts by its present ops, so that both means are of the same OSDs
+                before.add(count * nanoseconds / ops, count)
+        return ClientLatency(len(self._before), recent.seconds, before.seconds)
+
+    def _compare(self, now: float, known: Collection[int], watched: Collection[int],
+                 found: Mapping[int, Counters]) -> None:
+        """Finds the ops of each OSD while it was quiet. `known`: OSDs with moves that report."""
+        for osd, ops in self._before.items():
+            if osd not in watched:
+                self._quiet[osd] = _Quiet(now, found.get(osd, _NONE), ops)
+        before: Dict[int, Counters] = {}
+        for osd in known:
+            if osd in self._before:
+                before[osd] = self._before[osd]
+                continue
+            quiet = self._quiet.get(osd, _Quiet())
+            is_short = 0.0 <= now - quiet.at < _QUIET_SECONDS
+            before[osd] = quiet.before if is_short else _since(quiet.counters, found[osd])
+        self._before = before
+
+    def _forget(self, now: float) -> None:
+        """Forgets points older than the last minutes, or of the future if the clock was set
+        back."""
+        while self._points:
+            is_future = self._points[-1][0] > now
+            is_old = len(self._points) > 1 and self._points[1][0] <= now - RECENT_SECONDS
+            if not is_future and not is_old:
+                return
+            self._points.popleft()
 
 
 def _since(then: Counters, now: Counters) -> Counters:
-    """What has come since; all of it where the OSD has started anew."""
-    return (now[0] - then[0], now[1] - then[1]) if then[1] <= now[1] else now
+    """Returns the ops since `then`; all ops if the OSD has restarted."""
+    if then[1] > now[1]:
+        return now
+    return now[0] - then[0], now[1] - then[1]

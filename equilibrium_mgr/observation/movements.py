@@ -55,7 +55,7 @@ class Movement(NamedTuple):
 
 
 class MovingTotals(NamedTuple):
-    """Sums of shards in flight: of equilibrium's own, and of those that others move."""
+    """Sums of shards in flight: of equilibrium's own, and of all others."""
 
     shards: int = 0
     bytes: int = 0           # still to be copied
@@ -95,11 +95,18 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     """Returns the sums of movements."""
-    ours = [movement for movement in found if movement.origin == PLAN]
-    others = [movement for movement in found if movement.origin != PLAN]
-    return MovingTotals(
-        len(ours), sum(movement.left_bytes for movement in ours), by_state(ours),
-        len(others), sum(movement.left_bytes for movement in others), by_state(others))
+    ours: List[Movement] = []
+    others: List[Movement] = []
+    own_bytes = other_bytes = 0
+    for movement in found:
+        if movement.origin == PLAN:
+            ours.append(movement)
+            own_bytes += movement.left_bytes
+        else:
+            others.append(movement)
+            other_bytes += movement.left_bytes
+    return MovingTotals(len(ours), own_bytes, by_state(ours),
+                        len(others), other_bytes, by_state(others))
 
 
 def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
@@ -144,8 +151,8 @@ def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
     is left out."""
     gains, losses = shard_changes(pg.holders, pg.up, positional)
     if positional:
-        return [(None if source == NO_OSD else source, target)
-                for source, target in zip(losses, gains) if target != NO_OSD]
+        positions = [pair for pair in zip(losses, gains) if pair[1] != NO_OSD]
+        return [(_known_osd(source), target) for source, target in positions]
     targets = [osd for osd in gains if osd != NO_OSD]
     sources = [osd for osd in losses if osd != NO_OSD]
     by_target = {target: source for source, target in items
@@ -154,8 +161,14 @@ def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
     pairs: List[Pair] = []
     for target in targets:
         source = by_target.get(target)
-        pairs.append((next(others, None) if source is None else source, target))
+        if source is None:
+            source = next(others, None)
+        pairs.append((source, target))
     return pairs
+
+
+def _known_osd(osd: int) -> Optional[int]:
+    return None if osd == NO_OSD else osd
 
 
 class _Origins:
@@ -193,9 +206,11 @@ class _Origins:
         if pool.touched:
             return PG_NUM
         earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
-        if earlier is not None:
-            return UPMAP if is_same_placement(earlier.raw, pg.raw, pool.erasure) else CRUSH
-        return PLAN if is_ours and source not in pg.raw else CRUSH
+        if earlier is None:
+            return PLAN if is_ours and source not in pg.raw else CRUSH
+        if is_same_placement(earlier.raw, pg.raw, pool.erasure):
+            return UPMAP
+        return CRUSH
 
     def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:
         """Returns the OSD that our shard leaves if recovery by log fills its target, else None.
@@ -247,7 +262,9 @@ class Rate(NamedTuple):
     @property
     def per_second(self) -> float:
         """Returns the bytes per second; 0 if nothing was measured."""
-        return self.bytes / self.seconds if self.seconds > 0.0 else 0.0
+        if self.seconds <= 0.0:
+            return 0.0
+        return self.bytes / self.seconds
 
     def aged(self, seconds: float, lasting: float) -> Rate:
         """Returns the rate after `seconds`. It counts e times less after `lasting` seconds."""
@@ -255,7 +272,9 @@ class Rate(NamedTuple):
         aged = Rate(self.bytes * factor, self.seconds * factor)
         if aged.seconds < _FORGOTTEN_SECONDS:
             return Rate()
-        return aged if aged.bytes >= _FORGOTTEN_BYTES else Rate(0.0, aged.seconds)
+        if aged.bytes < _FORGOTTEN_BYTES:
+            return Rate(0.0, aged.seconds)
+        return aged
 
     def plus(self, count: float, seconds: float) -> Rate:
         """Returns the rate with one more measurement."""
@@ -298,19 +317,26 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
     left = {(shard.pgid, shard.target): shard for shard in movements}
     arrived = [(shard, _arrived(snapshot, shard, left.get((shard.pgid, shard.target))))
                for shard in earlier]
-    own_counts = [count for shard, count in arrived if shard.origin == PLAN]
+    total = own = 0
+    has_own = False
+    for shard, count in arrived:
+        total += count
+        if shard.origin == PLAN:
+            has_own = True
+            own += count
     ours = before.ours.aged(seconds, _ESTIMATE_SECONDS)
-    if own_counts:   # the seconds without a shard of ours do not count
-        ours = ours.plus(sum(own_counts), seconds)
+    if has_own:   # the seconds without a shard of ours do not count
+        ours = ours.plus(own, seconds)
+    moved_at = snapshot.taken_at if own else before.moved_at
     ours_now = before.ours_now.aged(seconds, _NOW_SECONDS)
     all_now = before.all_now.aged(seconds, _NOW_SECONDS)
     return TransferRates(
         by_osd=_rates_by_osd(before.by_osd, arrived, seconds),
         copying=_copying_rates(before.copying, arrived, seconds, snapshot),
         ours=ours,
-        ours_now=ours_now.plus(sum(own_counts), seconds),
-        all_now=all_now.plus(sum(count for _, count in arrived), seconds),
-        moved_at=snapshot.taken_at if any(own_counts) else before.moved_at)
+        ours_now=ours_now.plus(own, seconds),
+        all_now=all_now.plus(total, seconds),
+        moved_at=moved_at)
 
 
 def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],
@@ -321,10 +347,12 @@ def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, 
         aged = rate.aged(seconds, _ESTIMATE_SECONDS)
         if aged.seconds > 0.0:
             rates[osd] = aged
-    counts_of = grouped((shard.target, count) for shard, count in arrived)
-    for target, counts in counts_of.items():
-        if target is not None:
-            rates[target] = rates.get(target, Rate()).plus(sum(counts), seconds)
+    counts: Counter[int] = Counter()
+    for shard, count in piecewise(arrived, _SHARDS_A_PIECE):
+        if shard.target is not None:
+            counts[shard.target] += count
+    for target, count in counts.items():
+        rates[target] = rates.get(target, Rate()).plus(count, seconds)
     return rates
 
 
@@ -420,8 +448,10 @@ def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
         counts.update(osds)
     found: Set[int] = set()
     for osds in osds_of_pgs:
-        most = max(counts[osd] for osd in osds)
-        found.update(osd for osd in osds if counts[osd] == most)
+        most = max(map(counts.__getitem__, osds))
+        for osd in osds:
+            if counts[osd] == most:
+                found.add(osd)
     return found
 
 
@@ -430,7 +460,10 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
     be sent to it. Returns None if something is left and nothing has arrived yet."""
     left, own = dict(wanted), sum(wanted.values())
-    targets = {osd for osd, count in wanted.items() if count > 0}
+    targets: Set[int] = set()
+    for osd, count in wanted.items():
+        if count > 0:
+            targets.add(osd)
     for shard in movements:
         is_ours = shard.origin == PLAN
         if is_ours:
@@ -452,7 +485,9 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     together = rates.ours.per_second
     if together > 0.0 and own / together > found.seconds:
         found = TimeLeft(own / together, None)
-    return found if found.seconds <= _LONGEST_SECONDS else None
+    if found.seconds > _LONGEST_SECONDS:
+        return None
+    return found
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],
@@ -486,7 +521,6 @@ def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> i
     if now is not None:
         return max(0, before.left_bytes - now.left_bytes)
     pg = snapshot.pgs.get(before.pgid)
-    if pg is None:
+    if pg is None or before.target not in (None, *pg.up):
         return 0
-    is_there = before.target is None or before.target in pg.up
-    return before.left_bytes if is_there else 0
+    return before.left_bytes

@@ -1,16 +1,18 @@
-"""Observes the cluster: snapshots, the view made of them, summaries in between, and what these show
-to be new."""
+"""Takes snapshots of the cluster and makes the view of each; decides when the next one is due.
+
+Between two snapshots it reads summaries, which cost less.
+"""
 from __future__ import annotations
 
 import logging
 from collections import deque
 from statistics import median
-from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
 from ..execution.outcomes import Cooldown
 from ..execution.guards import changing_pg_nums
 from ..execution.pending_moves import PendingMoves
-from ..gateway.cluster_summary import ClusterSummary, Fullness
+from ..gateway.cluster_summary import ClusterSummary, Fullness, OsdSummary
 from ..gateway.gateway import Gateway
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
@@ -20,67 +22,79 @@ from .client_latency import LatencyWatch
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
 
-#: The longest time between two observations while moves are in flight that stand still, and the
-#: shortest at rest; and where an OSD is above nearfull.
-LONGEST_SECONDS, FULL_PACE_SECONDS = 600.0, 240.0
-#: The same while an OSD is above backfillfull, or PGs wait for space.
+#: The longest time between two snapshots while moves in flight stand still, and the shortest while
+#: the cluster is idle.
+LONGEST_SECONDS = 600.0
+#: The shortest while the cluster is idle and an OSD is above nearfull.
+FULL_PACE_SECONDS = 240.0
+#: The longest while an OSD is above backfillfull, or PGs wait for space.
 _SPACE_SECONDS = 60.0
 
-#: Seconds between two observations that commands request.
-_REQUESTED_SECONDS = 20.0
+#: Seconds between two snapshots that commands request, and how many they may request in an hour of
+#: an idle cluster.
+_REQUESTED_SECONDS, _MOST_REQUESTS = 20.0, 3
 #: Seconds between two questions to OSDs how many backfills they run at a time.
 _BACKFILLS_SECONDS = 600.0
-#: What is left of measured noise after a round without.
+#: This ratio of the measured noise is left after a round without noise.
 _FORGOTTEN = 0.6
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
 
 
 class ClusterObserver:
-    """Used by the serve thread; commands call `request` and set `is_required`. `view` is
-    replaced whole."""
+    """Used by the serve thread. Commands call `request` and set `is_required`. `view` is replaced
+    whole."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
                  clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
         self._pending = pending
-        self._cooldown = cooldown   # knows what the last mgr sent
+        self._cooldown = cooldown   # knows the moves of the previous mgr
         self._clock = clock
         self._log = log
         self.compute_bounds: BoundsFunction = cluster_bounds
-        #: what the last look that something was decided on began with; what a command has asked
-        #: for is not what the loop compares the cluster with
+        #: summary and options at the last snapshot that the loop has decided on; the loop does not
+        #: compare the cluster with a snapshot that a command has requested
         self._decided_on: Optional[Tuple[ClusterSummary, Settings]] = None
-        #: whether only arrivals are waited for since: while what is misplaced stands still, a
-        #: summary a round suffices
+        #: whether the loop only waits for arrivals since: then a summary a round is enough while
+        #: the misplaced copies stay the same
         self.is_awaiting = False
-        self.is_required = False    # whether the next round looks, whatever has changed
+        self.is_required = False    # whether the next round takes a snapshot in any case
         self.view: Optional[ClusterView] = None
-        self.builtin_active: Optional[bool] = None   # when last seen; None before
-        self._began_at = -_REQUESTED_SECONDS   # the last observation
+        self.builtin_active: Optional[bool] = None   # by the last reading; None before
+        self._began_at = -_REQUESTED_SECONDS   # the last snapshot
         self._is_requested = False
-        self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
-        self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
+        #: the last requests for an idle cluster
+        self._asked_at = deque([-3600.0] * _MOST_REQUESTS, maxlen=_MOST_REQUESTS)
+        self._looked_at: Optional[ClusterSummary] = None   # of the last snapshot, if it was read
         self._last_summary: Optional[ClusterSummary] = None
         self._latency = LatencyWatch()
         self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
-        #: the mean by which utilizations of OSDs differ from one summary to the next
+        #: the mean difference of the OSDs' utilizations from one summary to the next
         self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:
-        """Requests one observation for a command whose view is too old; False where one is running
-        or has begun a moment ago, or three were made within the hour for a cluster at rest."""
+        """Requests one snapshot for a command whose view is too old. `at_rest`: the cluster is
+        idle.
+
+        Returns False if a snapshot has begun a moment ago, or if an idle cluster has had three
+        within the hour.
+        """
+        if self._is_requested:
+            return True
         now = self._clock()
-        if not self._is_requested and not 0.0 <= now - self._began_at < _REQUESTED_SECONDS and not (
-                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):
-            self._is_requested = True
-            if at_rest:
-                self._asked_at.append(now)
-        return self._is_requested
+        if 0.0 <= now - self._began_at < _REQUESTED_SECONDS:
+            return False
+        if at_rest and 0.0 <= now - self._asked_at[0] < 3600.0:
+            return False
+        self._is_requested = True
+        if at_rest:
+            self._asked_at.append(now)
+        return True
 
     def begin_round(self, settings: Settings) -> bool:
-        """Has the view show the limit in force; returns whether a command has requested an
-        observation since the last round."""
+        """Puts the limit in force into the view. Returns True if a command has requested a snapshot
+        since the last round."""
         if self.view is not None:
             self.view = self.view._replace(
                 max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
@@ -88,34 +102,32 @@ class ClusterObserver:
         return requested
 
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
-        """Records what a look begins with that something is decided on, and ends all waiting."""
+        """Notes summary and options of a snapshot that the loop decides on, and ends all waiting."""
         self.is_required = self.is_awaiting = False
         self._decided_on = summary, settings
 
     def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
                retry_due: bool) -> bool:
-        """True where a look would show something that matters. `retry_due`: a plan may be made
-        again although nothing has changed."""
+        """Returns True if a snapshot would show something that matters. `retry_due`: a plan may be
+        made again although nothing has changed."""
         if self.is_required or self._decided_on is None or settings != self._decided_on[1]:
             return True
         then = self._decided_on[0]
         elapsed = self._clock() - then.taken_at
         if elapsed < 0.0 or then.fullness != summary.fullness:   # the clock was set back
             return True
-        if state in (BALANCED, STUCK):   # whatever differs but the time counts
-            return elapsed >= pace_seconds(summary.fullness) and (
-                retry_due or then != summary._replace(taken_at=then.taken_at,
-                                                      statistics_at=then.statistics_at))
-        longest, fullness = LONGEST_SECONDS, summary.fullness
-        if fullness.backfillfull or fullness.full or _are_toofull(summary):
-            longest = _SPACE_SECONDS   # each OSD that deletes a shard lets another move go
-        return (elapsed >= longest or limits(then) != limits(summary)
-                or has_moved(then, summary) or copying_pgs(summary) > 0
-                or not (state == BLOCKED or self.is_awaiting))
+        if state in (BALANCED, STUCK):
+            return _is_due_at_rest(then, summary, elapsed, retry_due)
+        if elapsed >= _longest_seconds(summary) or limits(then) != limits(summary):
+            return True
+        if has_moved(then, summary) or copying_pgs(summary) > 0:
+            return True
+        waits_for_change = state == BLOCKED or self.is_awaiting
+        return not waits_for_change
 
     def summary(self) -> ClusterSummary:
-        """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
-        ratio up to date. Raises NotReady."""
+        """Returns a summary of the cluster with all that can forbid movement, and puts its figures
+        into the view. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
         self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
@@ -123,20 +135,25 @@ class ClusterObserver:
             self.view = self.view._replace(
                 misplaced_copies=summary.misplaced_copies,
                 uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False),
-                statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
+                statistics_at=summary.statistics_at,
+                stale_osds=summary.stale_osds)
         return summary
 
     def _measure_noise(self, summary: ClusterSummary) -> None:
         before, self._last_summary = self._last_summary or summary, summary
-        steps = [new.utilization - old.utilization
-                 for new, old in ((new, before.osds.get(osd)) for osd, new in summary.osds.items())
-                 if old is not None and new.utilization is not None and old.utilization is not None]
-        middle = median(steps) if steps else 0.0   # what comes to all alike is growth
-        self.noise = max(_FORGOTTEN * self.noise,   # that has ended is forgotten within some rounds
-                         sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+        steps: List[float] = []
+        for number, osd in summary.osds.items():
+            old = before.osds.get(number)
+            if old is None or osd.utilization is None or old.utilization is None:
+                continue
+            steps.append(osd.utilization - old.utilization)
+        middle = median(steps) if steps else 0.0   # all OSDs alike: data grows or shrinks
+        noise = sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2)
+        # noise that has ended is forgotten within some rounds
+        self.noise = max(_FORGOTTEN * self.noise, noise)
 
     def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
-        """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""
+        """Takes a snapshot. Raises NotReady; after any failure the next round tries again."""
         self._looked_at, self._began_at = summary, self._clock()
         try:
             return self._gateway.snapshot()
@@ -146,19 +163,20 @@ class ClusterObserver:
 
     def update_view(self, snapshot: Snapshot, settings: Settings,
                     same_bounds: bool = False) -> None:
-        """Replaces the view. Our own moves leave the bounds as they are (`same_bounds`)."""
+        """Replaces the view. `same_bounds`: only our own moves have changed, which leave the bounds
+        as they are."""
         before = self.view
-        bounds = before.utilization_bounds if same_bounds and before is not None else (
-            self._bounds(snapshot))
+        bounds = (before.utilization_bounds if same_bounds and before is not None
+                  else self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, before)
-        try:   # these are only shown: neither a round nor `off` may fail for them
+        try:   # these are only shown: neither a round nor `off` may fail because of them
             if before is not None:
+                elapsed = snapshot.taken_at - before.snapshot.taken_at
                 self.view = self.view._replace(rates=measured_rates(
-                    before.rates, before.movements, snapshot.taken_at - before.snapshot.taken_at,
-                    snapshot, self.view.movements))
+                    before.rates, before.movements, elapsed, snapshot, self.view.movements))
             self._observe_osds_of_moves(self.view, before)
         except Exception:
             self._log.exception("rates, latency and backfills cannot be measured")
@@ -167,15 +185,15 @@ class ClusterObserver:
                                            stale_osds=self._last_summary.stale_osds)
 
     def _observe_osds_of_moves(self, view: ClusterView, before: Optional[ClusterView]) -> None:
-        """Has the view tell how long clients wait at the OSDs of our moves, and which of them run
+        """Measures how long clients wait at the OSDs of our moves, and asks which of these OSDs run
         several backfills at a time."""
-        pgs = view.snapshot.pgs
-        osds = sorted({osd for one in view.movements if one.origin == PLAN
-                       for osd in (one.source, one.target, *pgs[one.pgid].acting[:1])
-                       if osd is not None and osd in view.snapshot.osds})
-        found = before.stacked_backfills if before is not None and osds else {}
-        if osds and not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
-            self._backfills_at = self._clock()
+        osds = _osds_of_own_moves(view)
+        found: Mapping[int, int] = {}
+        if osds and before is not None:
+            found = before.stacked_backfills
+        now = self._clock()
+        if osds and not 0.0 <= now - self._backfills_at < _BACKFILLS_SECONDS:
+            self._backfills_at = now
             found = self._gateway.stacked_backfills(osds)
         self.view = view._replace(
             stacked_backfills=found,
@@ -183,25 +201,25 @@ class ClusterObserver:
             client_latency=self._latency.observe(self._clock(), osds, self._gateway.op_latency))
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
-        """True where data moves, so that the view is older than what it shows. Without a summary:
-        where something had arrived at the last look."""
+        """Returns True if data moves, so that the view is stale. Without a summary: if shards had
+        arrived at the last snapshot."""
         if summary is not None and self._looked_at is not None:
             return has_moved(self._looked_at, summary)
         return self.view is not None and self.view.rates.moved_at == self.view.snapshot.taken_at
 
     def count_submitted(self) -> None:
-        """Adds to the view's misplaced copies what has been submitted since it was made."""
+        """Adds the moves that were sent since the view was made to its misplaced copies."""
         if self.view is not None:
             self.view = self.view._replace(
                 misplaced_copies=self.view.snapshot.misplaced_copies,
                 uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False))
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
-        """The misplaced limit, a ratio of object copies: the option, or Ceph's
-        target_max_misplaced_ratio where it is 0.
+        """Returns the misplaced limit, a ratio of object copies: the option, or Ceph's
+        target_max_misplaced_ratio if the option is 0.
 
-        While the mgr changes a pg_num it needs misplaced objects itself, below its own target:
-        half of that is left to it.
+        While the mgr changes a pg_num it needs misplaced objects itself, below its own target. Half
+        of that target is left to it.
         """
         target = self._gateway.target_max_misplaced_ratio()
         limit = settings.max_misplaced_ratio or target
@@ -209,14 +227,16 @@ class ClusterObserver:
 
     def bounds(self, snapshot: Snapshot,
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
-        """The view's bounds; with `movable_pools`, those of moves of these pools alone."""
-        if movable_pools is None:
-            return self.view.utilization_bounds if self.view is not None else None
-        return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
+        """Returns the view's bounds; with `movable_pools`, the bounds of moves of these pools
+        alone."""
+        if movable_pools is not None:
+            return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
+        return self.view.utilization_bounds if self.view is not None else None
 
     def _bounds(self, snapshot: Snapshot,
                 fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
-        """Computes the bounds; None where that fails, which stops no moves: they are only shown."""
+        """Computes the bounds. Returns None if that fails: they are only shown, and no move has to
+        wait for them."""
         try:
             return self.compute_bounds(snapshot, fixed_pools)
         except Exception:
@@ -225,56 +245,101 @@ class ClusterObserver:
 
     @property
     def own_pgids(self) -> FrozenSet[str]:
-        """PGs of our own moves that have not arrived: by the last look, and as sent."""
-        return frozenset(one.pgid for one in (self.view.movements if self.view is not None else ())
-                         if one.origin == PLAN).union(self._pending.entries)
+        """Returns the PGs of our own moves that have not arrived: in the view, and as sent."""
+        found = set(self._pending.entries)
+        if self.view is not None:
+            for one in self.view.movements:
+                if one.origin == PLAN:
+                    found.add(one.pgid)
+        return frozenset(found)
+
+
+def _osds_of_own_moves(view: ClusterView) -> List[int]:
+    """Returns the OSDs that our moves in flight read or write, sorted."""
+    found: Set[Optional[int]] = set()
+    for one in view.movements:
+        if one.origin == PLAN:
+            found.update((one.source, one.target, *view.snapshot.pgs[one.pgid].acting[:1]))
+    return sorted(view.snapshot.osds.keys() & found)
+
+
+def _is_due_at_rest(then: ClusterSummary, now: ClusterSummary, elapsed: float,
+                    retry_due: bool) -> bool:
+    """Returns True if an idle cluster needs a new snapshot: anything but the time has changed, or a
+    plan may be made again."""
+    if elapsed < pace_seconds(now.fullness):
+        return False
+    same_times = now._replace(taken_at=then.taken_at, statistics_at=then.statistics_at)
+    return retry_due or then != same_times
+
+
+def _longest_seconds(summary: ClusterSummary) -> float:
+    """Returns the longest time between two snapshots of a cluster that is not idle."""
+    fullness = summary.fullness
+    if fullness.backfillfull or fullness.full or _are_toofull(summary):
+        return _SPACE_SECONDS   # each OSD that deletes a shard lets another move go
+    return LONGEST_SECONDS
 
 
 def pace_seconds(fullness: Fullness) -> float:
-    """Least seconds between two looks at a cluster at rest, and between two plans for data that has
-    grown or shrunk."""
+    """Returns the shortest time between two snapshots of an idle cluster, and between two plans for
+    data that has grown or shrunk."""
     if fullness.backfillfull or fullness.full:
-        return 0.0   # as often as there are rounds
+        return 0.0   # every round
     return FULL_PACE_SECONDS if fullness.nearfull else LONGEST_SECONDS
 
 
 def has_moved(then: ClusterSummary, now: ClusterSummary) -> bool:
-    """True where data has moved since `then`."""
+    """Returns True if data has moved since `then`."""
     return (then.misplaced_copies, then.degraded_copies, copying_pgs(then)) != (
         now.misplaced_copies, now.degraded_copies, copying_pgs(now))
 
 
 def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
-    """What may be sent depends on these: OSDs, pools, PGs in trouble."""
-    return (summary.crush_version, {pool: one.pg_num for pool, one in summary.pools.items()},
-            {osd: (o.up, o.is_in, o.reweight, o.crush_weight, o.device_class,
-                   o.utilization is None and o.up and o.is_in) for osd, o in summary.osds.items()},
-            _troubles(summary))
+    """Returns a fingerprint of all that decides what may be sent: OSDs, pools, PGs in trouble."""
+    pg_nums = {pool: one.pg_num for pool, one in summary.pools.items()}
+    osds = {number: _limits_of(osd) for number, osd in summary.osds.items()}
+    return summary.crush_version, pg_nums, osds, _troubles(summary)
+
+
+def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:
+    lacks_statistics = osd.utilization is None and osd.up and osd.is_in
+    return (osd.up, osd.is_in, osd.reweight, osd.crush_weight, osd.device_class,
+            lacks_statistics)
 
 
 def copying_pgs(summary: ClusterSummary) -> int:
-    """PGs that say that they copy data, which they also do while something stops them."""
-    return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
-               if pg_states.has_any(state, pg_states.COPIED))
+    """Returns the number of PGs in a state of copying. They stay in it while a flag stops them."""
+    return _count_pgs(summary, pg_states.COPIED)
 
 
 def _are_toofull(summary: ClusterSummary) -> bool:
     """Returns True if PGs wait because an OSD is too full for them."""
-    return any(count and pg_states.TOOFULL in state
-               for pool in summary.pools.values() for state, count in pool.states.items())
+    return _count_pgs(summary, pg_states.FULL) > 0
+
+
+def _count_pgs(summary: ClusterSummary, states: FrozenSet[str]) -> int:
+    """Returns the number of PGs in any of the states."""
+    total = 0
+    for pool in summary.pools.values():
+        for pg_state, count in pool.states.items():
+            if pg_states.has_any(pg_state, states):
+                total += count
+    return total
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:
-    """Pool id → states of its PGs that block movement, however many PGs; other pools are left
-    out."""
+    """Returns pool id → states of its PGs that block movement, however many PGs. Leaves out the
+    other pools."""
     found: Dict[int, FrozenSet[str]] = {}
     for pool_id, pool in summary.pools.items():
-        troubles = set()
+        troubles: Set[str] = set()
         for state, count in pool.states.items():
-            parts = state.split("+")
-            if count and pg_states.is_inactive(state):
+            if not count:
+                continue
+            if pg_states.is_inactive(state):
                 troubles.add("inactive")
-            troubles.update(part for part in parts if count and part in pg_states.TROUBLES)
+            troubles.update(pg_states.TROUBLES.intersection(state.split("+")))
         if troubles:
             found[pool_id] = frozenset(troubles)
     return found

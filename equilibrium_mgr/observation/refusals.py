@@ -1,5 +1,5 @@
-"""Why nothing is sent at rest: gaps between device classes and their bounds, what refuses the moves
-that would lower the fullest OSD, and the idle state that follows.
+"""Why an idle cluster is sent nothing: gaps between device classes and their bounds, the checks that
+reject moves of the fullest OSD, and the idle state that follows.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..snapshot.model import Osd
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 
 
-#: Pairs of a shard and a target that are counted at most: about half a second.
+#: At most so many pairs of a shard and a target are counted: about half a second.
 MOST_PAIRS = 40_000
-#: Nearer to its bound than this (a ratio), an OSD is as low as it can be.
+#: An OSD nearer to its bound than this (a ratio) is as low as it can be.
 NEAR = 0.005
-#: Codes of a state at rest that the counts tell more exactly.
+#: Codes of an idle state whose reason the counts make more exact.
 COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.DRIFT,
                      codes.IMMOVABLE, codes.NOT_READY))
 
@@ -35,17 +35,23 @@ class Fullest(NamedTuple):
 
 
 def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) -> List[Fullest]:
-    """One for each set: first those above their bound with an OSD that is or will be above
-    nearfull_ratio, the fullest first, then the farthest above its bound. OSDs of classes that
-    device_classes leaves out do not count."""
+    """Returns the fullest OSD of each set. OSDs of classes that device_classes leaves out do not
+    count.
+
+    First come OSDs above their bound that are or will be above nearfull_ratio, the fullest first;
+    then the others, the one farthest above its bound first.
+    """
     bounds, osds_of = view.utilization_bounds, view.snapshot.osds
+    if bounds is None:
+        return []
     found: List[Fullest] = []
-    for osd_set in bounds.sets if bounds is not None else ():
+    for osd_set in bounds.sets:
         chosen = [osds_of[osd] for osd in osd_set.osds
                   if device_classes is None or osds_of[osd].device_class in device_classes]
         if chosen:
             worst = max(chosen, key=lambda o: (o.target_utilization or 0.0, -o.id))
-            found.append(Fullest(osd_set, worst, (worst.target_utilization or 0.0) - osd_set.bound))
+            above = (worst.target_utilization or 0.0) - osd_set.bound
+            found.append(Fullest(osd_set, worst, above))
     return sorted(found, key=partial(_urgency, view), reverse=True)
 
 
@@ -58,92 +64,106 @@ def _urgency(view: ClusterView, found: Fullest) -> Tuple[float, float]:
 
 
 def bound_code(osd_set: OsdSet) -> str:
-    """The code of the reason for which nothing is below the set's bound."""
-    return codes.BOUND_DOMAIN if osd_set.binding.kind == FAILURE_DOMAIN else codes.BOUND_CAPACITY
+    """Returns the code of the limit that the bound of the set comes from."""
+    if osd_set.binding.kind == FAILURE_DOMAIN:
+        return codes.BOUND_DOMAIN
+    return codes.BOUND_CAPACITY
 
 
 def settled_code(census: Census, rest_code: str) -> str:
-    """The code of a census where a plan has found nothing to do: what is allowed then gains less
-    than it costs, for shards are whole, or less than min_gain, or than drift is followed for. What
-    is left alone for a time comes first: what would be left then is not known."""
-    if census.reason_code in codes.FOR_A_TIME:
-        return census.reason_code
-    if rest_code == codes.DRIFT and census.reason_code in (codes.BALANCED, codes.MIN_GAIN):
+    """Returns the code of a census after a plan that found nothing to do. `rest_code`: of the idle
+    state.
+
+    A move that no check rejects then gains less than it costs, because shards are whole, or less
+    than min_gain, or less than a plan for drift needs. PGs that are left alone for a time come
+    first: nobody knows the gain without them.
+    """
+    code = census.reason_code
+    if code in codes.FOR_A_TIME:
+        return code
+    if rest_code == codes.DRIFT and code in (codes.BALANCED, codes.MIN_GAIN):
         return codes.DRIFT
-    if census.reason_code == codes.BALANCED or (
-            rest_code == codes.MIN_GAIN and census.of(codes.MIN_GAIN) is not None):
+    has_small_gains = census.of(codes.MIN_GAIN) is not None
+    if code == codes.BALANCED or (rest_code == codes.MIN_GAIN and has_small_gains):
         return codes.MIN_GAIN
-    if census.reason_code == codes.MIN_GAIN and census.of(codes.GRANULARITY) is not None:
+    if code == codes.MIN_GAIN and census.of(codes.GRANULARITY) is not None:
         return codes.GRANULARITY
-    return census.reason_code
+    return code
 
 
 def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPgs,
                    rest_code: str) -> Optional[Refusals]:
-    """Counts for the fullest OSD what refuses its shards, with the options of automatic plans;
-    None where the bounds are not known, or where the reason of the state is none to be counted."""
+    """Counts the checks that reject the shards of the fullest OSD, with the options of automatic
+    plans. Returns None if the bounds are unknown or the state's reason needs no counts."""
     bounds, fullest = view.utilization_bounds, fullest_osds(view, options.device_classes)
     if bounds is None or not fullest or rest_code not in COUNTED:
         return None
+    first = fullest[0]
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
-        fullest[0].osd.id, MOST_PAIRS)
-    code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
-            else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds_of(code))
+        first.osd.id, MOST_PAIRS)
+    code = settled_code(census, rest_code)
+    if first.above < NEAR:
+        code = bound_code(first.osd_set)
+    return Refusals(code, rest_code, first.osd.id, census, excluded.seconds_of(code))
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
 SAME = 0.0005   # utilizations that differ by less count as equal
-#: Said of a larger gap that is no more than one shard of the OSD.
+#: Added to a larger gap that is no more than one shard of the OSD.
 _WHOLE_SHARD = ", no more than one whole shard"
 #: OSDs that a sentence names before it only counts the rest.
 _NAMED = 3
-#: The reason of an idle state where a plan found nothing to do.
+#: The reason of an idle state after a plan that found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
 
 
 class BoundGap(NamedTuple):
     """The gap between the fullest OSD of a set and the set's bound; sorts by the excess."""
 
-    excess: float   # utilization above what whole shards explain; 0 or less where they explain it
+    excess: float   # utilization above what whole shards explain; 0 or less if they explain it
     above: float    # utilization above the bound
     osd: int
     device_class: str
 
     def sentence(self, limited: bool = False) -> str:
-        """For people. `limited`: the bound is that of moves of some pools alone."""
+        """Returns the gap for people. `limited`: the bound is that of moves of some pools alone."""
         bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
         fullest = f"osd.{self.osd}, the fullest of class {self.device_class}, is"
-        if self.above < -SAME:   # which lowered weights alone can do
+        if self.above < -SAME:   # only lowered weights do that
             return (f"{fullest} {-100.0 * self.above:.1f} points below {bound}, which keeps lowered"
                     " weights")
         return f"{fullest} {max(0.0, 100.0 * self.above):.1f} points above {bound}"
 
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
-              device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
-    """One for each set whose bound is known, where the class of its fullest OSD is balanced (None:
-    all are).
+               device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
+    """Returns the gap of each set whose bound is known, if the class of its fullest OSD is balanced
+    (None: all classes are).
 
-    The bound is computed as if shards could be split, so the bytes of one shard above it are to be
-    expected.
+    The bound is computed as if shards could be split, so a gap of one shard is normal.
     """
-    bound_of, osds = bounds.highest if bounds is not None else {}, view.snapshot.osds
-    fullest = {usage.fullest_osd: name for name, usage in view.classes_soon.items()
-               if name in bound_of and (device_classes is None or osds[
-                   usage.fullest_osd].device_class in device_classes)}
+    if bounds is None:
+        return []
+    osds = view.snapshot.osds
+    fullest: Dict[int, str] = {}   # OSD → its set
+    for name, usage in view.classes_soon.items():
+        if name not in bounds.highest:
+            continue
+        device_class = osds[usage.fullest_osd].device_class
+        if device_classes is None or device_class in device_classes:
+            fullest[usage.fullest_osd] = name
     shards: Dict[int, List[int]] = {osd: [] for osd in fullest}
     for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
         for osd in shards.keys() & pg.up:
             shards[osd].append(view.snapshot.shard_bytes(pg, osd, pg.up))
     found: List[BoundGap] = []
     for osd, name in fullest.items():
-        above = view.classes_soon[name].max - bound_of[name]
+        above = view.classes_soon[name].max - bounds.highest[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
-        found.append(BoundGap(above - max(_NEAR, mean_shard / osds[osd].size_bytes), above, osd,
-                              name))
+        explained = max(_NEAR, mean_shard / osds[osd].size_bytes)
+        found.append(BoundGap(above - explained, above, osd, name))
     return found
 
 
@@ -151,49 +171,76 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                device_classes: Optional[FrozenSet[str]], idle: Verdict,
                searched_at: Optional[float],
                counted: Callable[[str], Optional[Refusals]], limited: bool) -> Verdict:
-    """The state in which nothing is sent for `idle`. `searched_at`: when the plan was made that has
-    shown it, in seconds since the epoch. `counted`: what refuses moves, for the code of a state
-    that is stuck. `limited`: `bounds` are those of moves of some pools alone."""
+    """Returns the state of the loop while nothing is sent because of `idle`.
+
+    `searched_at`: when the plan that found nothing was made, in seconds since the epoch. `counted`:
+    returns the counts for the code of a state that is stuck. `limited`: `bounds` are those of moves
+    of some pools alone.
+    """
     gaps = bound_gaps(view, bounds, device_classes)
-    far = max(gaps, default=None)
-    skipped = view.snapshot.skipped
-    waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
-                 if skipped.get(why)]
-    silent = sorted(view.snapshot.stale_osds)
-    if silent:
-        waits_for.append(f"the figures of {len(silent)} OSDs are old, they have stopped reporting:"
-                         f" {named_osds(silent, _NAMED)}")
+    waits_for = _unknown_figures(view)
     reason = "; ".join([idle.reason] + waits_for)
-    if far is None:
-        return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for
-                else Verdict(idle.code, reason, state=BALANCED))
+    if not gaps:
+        if waits_for:
+            return Verdict(codes.STALE_STATISTICS, reason, state=WAITING)
+        return Verdict(idle.code, reason, state=BALANCED)
+    far = max(gaps)
     first = [one.osd_set.name for one in fullest_osds(view, device_classes)[:1]]
     # `explain` begins with the same
     shown = next((gap for gap in gaps if gap.device_class in first), far)
+    sentence = shown.sentence(limited)
     if far.excess <= 0.0:
-        said = f"{reason}; {shown.sentence(limited)}{_WHOLE_SHARD if shown.above > _NEAR else ''}"
+        said = f"{reason}; {sentence}"
+        if shown.above > _NEAR:
+            said += _WHOLE_SHARD
         stale = view.snapshot.stale_osds
         if stale and stale >= view.snapshot.alive:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
-    why = reason
-    if idle.code == codes.BALANCED:   # which is not so
-        at = "helps it" if searched_at is None else (
-            f"helped it at {format_time(searched_at)} UTC")
-        why = "; ".join([f"no legal move {at}"] + waits_for)
-    held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
-    if held:
-        why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
-    code = (codes.STALE_STATISTICS if waits_for
-            else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
+    code = codes.STALE_STATISTICS if waits_for else idle.code
+    if code == codes.BALANCED:   # it is not
+        code = codes.GRANULARITY
     refusals = counted(code)
-    refused = refusals.sentence() if refusals is not None else ""
-    code = refusals.code if refusals is not None else code
+    rejected = ""
+    if refusals is not None:
+        code, rejected = refusals.code, refusals.sentence()
+    if code == codes.DRIFT and far.excess < _NEAR:   # a whole plan could lower it
+        return Verdict(code, f"{reason}; {sentence}", state=BALANCED)
     if code in codes.FOR_A_TIME:
-        why = refused
-        refused = ""
-    if code == codes.DRIFT and far.excess < _NEAR:   # a plan could lower it
-        return Verdict(code, f"{reason}; {shown.sentence(limited)}", state=BALANCED)
-    return Verdict(code, f"{shown.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
-                   " 'ceph equilibrium explain' tells why", refusals=refusals,
-                   state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)
+        why = rejected
+    else:
+        why = _why_stuck(view, idle, reason, waits_for, searched_at)
+        if rejected:
+            why += f"; {rejected}"
+    state = WAITING if code == codes.PG_NUM_CHANGING else STUCK
+    return Verdict(code, f"{sentence}, and {why}; 'ceph equilibrium explain' tells why",
+                   state=state, refusals=refusals)
+
+
+def _unknown_figures(view: ClusterView) -> List[str]:
+    """Returns the figures that the loop waits for, as clauses for people."""
+    skipped = view.snapshot.skipped
+    found: List[str] = []
+    for why in reasons.UNKNOWN:
+        if skipped.get(why):
+            found.append(f"{skipped[why]} PGs wait: {why}")
+    silent = sorted(view.snapshot.stale_osds)
+    if silent:
+        found.append(f"the figures of {len(silent)} OSDs are old, they have stopped reporting:"
+                     f" {named_osds(silent, _NAMED)}")
+    return found
+
+
+def _why_stuck(view: ClusterView, idle: Verdict, reason: str, waits_for: List[str],
+               searched_at: Optional[float]) -> str:
+    """Returns why the fullest OSD stays above its bound, as a clause for people."""
+    why = reason
+    if idle.code == codes.BALANCED:   # it is not: the plan found no legal move
+        helped = "helps it"
+        if searched_at is not None:
+            helped = f"helped it at {format_time(searched_at)} UTC"
+        why = "; ".join([f"no legal move {helped}"] + waits_for)
+    staying = view.snapshot.skipped.get(reasons.OMAP_ON_SMALL_OSD)
+    if staying:
+        why += f"; {staying} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
+    return why

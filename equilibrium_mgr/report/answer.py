@@ -99,7 +99,8 @@ def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -
     """
     aligns = []
     for title in head.split("|"):
-        aligns.append(str.ljust if title.endswith("<") else str.rjust)
+        align = str.ljust if title.endswith("<") else str.rjust
+        aligns.append(align)
     lines = [head.replace("<", "").split("|"), *rows]
     widths = [max(map(len, column)) for column in zip(*lines)]
     gap = "  "

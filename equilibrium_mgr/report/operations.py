@@ -75,6 +75,7 @@ def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: Froz
     shards = size = leaving = None
     if osd in status.remaining and osd not in status.down:
         shards, size, leaving = status.remaining[osd]
+    # the last plan may be older than the snapshot, and an empty OSD has no stuck shard
     stuck = [one for one in status.stuck if one.osd == osd and shards != 0]
     safe = status.is_safe(osd)
     return {

@@ -407,7 +407,8 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
     rows: List[List[str]] = []
     missing = []
     for plan, answer in answers.items():
-        command = f"ceph equilibrium eval{plan and ' '}{plan} --worst-failure"
+        of_plan = f" {plan}" if plan else ""
+        command = f"ceph equilibrium eval{of_plan} --worst-failure"
         if answer is None:
             missing.append(paragraph(
                 f"Not computed: '{command}' does it; then ask for this page again."))

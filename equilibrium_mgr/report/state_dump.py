@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import json
 import time
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Mapping, Optional, Set, Tuple
 
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError
@@ -84,7 +84,7 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
 
 def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tuple[Json, Json]:
     """Returns both maps with numbers for the names of pools, CRUSH buckets, types, rules, device
-    classes and profiles. Names of RBD or CephFS snapshots and addresses are left out."""
+    classes and profiles. Addresses and the names of pool snapshots are removed."""
     pools = osd_map["pools"]
     found = osd_map.get("erasure_code_profiles", {})
     profiles = _numbered("profile", {*found, *[

@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
-from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.execution import ExecutionProgress
+from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.outcomes import held
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
@@ -165,7 +165,7 @@ def _unused_text(hosts: Sequence[Data]) -> str:
 def _draining_text(drains: Data) -> str:
     text = str(drains["sentence"])
     if not (drains["paused"] and drains["shards"]):
-        return text   # it says how much is left
+        return text   # that of a drain under way says how much is left
     return f"{text}; {amount(drains['shards'], drains['bytes'])} left"
 
 
@@ -186,8 +186,8 @@ def _progress_text(data: Data) -> str:
     if total:
         text = f"{100.0 * progress['bytes_done'] / total:.1f}% of {format_bytes(total)}"
     elif execution["planned_moves"]:
-        planned = plural(execution["planned_moves"], "shard")
-        text = f"{execution['sent_moves']} of {planned} sent; none of them has data"
+        shards = plural(execution["planned_moves"], "shard")
+        text = f"{execution['sent_moves']} of {shards} sent; none of them has data"
     else:
         return ""   # no data moves
     if rate:
@@ -302,7 +302,8 @@ def _rejected_text(group: Data) -> str:
 def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
     """Returns one line for a list of many clusters, from the JSON of `status`.
 
-    It has always the same words in the same order, and - for an unknown figure. `raised`: codes of the module's health checks; None before the first round.
+    It has always the same words in the same order, and - for an unknown figure. `raised`: codes of
+    the module's health checks; None before the first round.
     """
     moving = data["moving"]
     progress = data["progress"]

@@ -1,4 +1,4 @@
-"""Numbers as Ceph prints them, and sizes as Ceph reads them."""
+"""Formats numbers like Ceph, and reads sizes like Ceph."""
 from __future__ import annotations
 
 import math
@@ -11,10 +11,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
 #: Characters of a size as Ceph prints it; four digits take one more.
 _SIZE_WIDTH = 7
-#: Columns of the terminal that every screen fits in.
+#: Columns of a terminal: every screen fits in.
 WIDTH = 80
-#: Commands of a shell; what only waits is EAGAIN (11). The second waits until the pins of the first
-#: are in the osdmap.
+#: Commands of a shell; `freeze` returns EAGAIN (11) if it only has to wait. The second waits until
+#: the pins of the first are in the osdmap.
 PINS = ("(until ceph equilibrium freeze; do [ $? = 11 ] && sleep 5 || exit; done)",) * 2
 _COMMAND = re.compile("'ceph [^']*'")
 _NO_BREAK = "\0"
@@ -25,8 +25,11 @@ _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMGTPE]?)(?:i?B)?$", re.IGNORECASE)
 
 
 def format_bytes(count: float) -> str:
-    """1536 → '1.5 KiB', as `ceph df` prints sizes: as many decimals, at most 2, as fit in 7
-    characters, and none for whole numbers of a unit (byte_u_t in Ceph's include/types.h)."""
+    """Returns a size as `ceph df` prints it: 1536 → '1.5 KiB'.
+
+    It has as many decimals, at most 2, as fit in 7 characters. Whole numbers of a unit have none
+    (byte_u_t in Ceph's include/types.h).
+    """
     if count < 0:
         return "-" + format_bytes(-count)
     whole = int(count)
@@ -44,48 +47,51 @@ def format_bytes(count: float) -> str:
 
 
 def parse_size(text: str) -> Optional[int]:
-    """'1T' → bytes, in Ceph's binary units; None for a text that is no size."""
+    """Returns bytes for a text such as '1T', in Ceph's binary units; None for other texts."""
     match = _SIZE.match(text.strip())
     if match is None:
         return None
-    power = "KMGTPE".find(match.group(2).upper()) + 1 if match.group(2) else 0
-    size = float(match.group(1)) * 1024 ** power
+    power = " KMGTPE".find(match[2].upper() or " ")
+    size = float(match[1]) * 1024 ** power
     return int(size) if size < _MOST_BYTES else None
 
 
 def parse_span(text: str) -> Optional[float]:
-    """'6h' or '1d12h' → seconds; None for a text that is no span of time."""
+    """Returns seconds for a text such as '6h' or '1d12h'; None for other texts."""
     match = _SPAN.match(text.strip())
     if match is None or not any(match.groups()):
         return None
-    seconds = sum(float(number) * size for number, (_, size) in zip(match.groups(), _DURATIONS)
-                  if number)
+    seconds = 0.0
+    for number, (_, size) in zip(match.groups("0"), _DURATIONS):
+        seconds += float(number) * size
     return seconds if seconds < _MOST_SECONDS else None
 
 
 def format_percent(ratio: Optional[float]) -> str:
-    """0.84957 → '84.96', for columns under a % head; '' where it is not known."""
+    """Returns a ratio for columns under a % head: 0.84957 → '84.96', None → ''."""
     return "" if ratio is None else f"{100.0 * ratio:.2f}"
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """(1, 'shard') → '1 shard', (2, 'shard') → '2 shards'."""
-    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+    """Returns a count with its noun: (1, 'shard') → '1 shard', (2, 'shard') → '2 shards'."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {nouns or noun + 's'}"
 
 
 def named(names: Sequence[str], most: int) -> str:
-    """'a, b and 3 more': the first few names, and how many others there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    """Returns the first few names, and the number of others: 'a, b and 3 more'."""
+    more, shown = len(names) - most, ", ".join(names[:most])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def named_osds(osds: Sequence[int], most: int) -> str:
-    """'osd.3, osd.7 and 2 more'."""
+    """Returns names of OSDs: 'osd.3, osd.7 and 2 more'."""
     return named([f"osd.{osd}" for osd in osds], most)
 
 
 def format_duration(seconds: Optional[float]) -> str:
-    """10800 → '3h00m'; the two largest units that are adjacent, the second with two digits."""
+    """Returns a time in its two largest adjacent units, the second with two digits: '3h00m'."""
     if seconds is None:
         return ""
     left = int(max(0.0, seconds))
@@ -96,41 +102,53 @@ def format_duration(seconds: Optional[float]) -> str:
 
 
 def format_time(epoch_seconds: float) -> str:
-    """A moment in UTC, as in '2026-01-01 00:01'."""
+    """Returns a time in UTC: '2026-01-01 00:01'."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(math.floor(epoch_seconds)))
 
 
 def format_deadline(epoch_seconds: float) -> str:
-    """As `format_time`, rounded up to a minute and with the zone: for sentences that are read
-    later, in which a countdown would be wrong."""
+    """Returns `format_time`, rounded up to a minute and with the zone.
+
+    It is for sentences that people read later, because a countdown would be wrong by then.
+    """
     return format_time(60.0 * math.ceil(epoch_seconds / 60.0)) + " UTC"
 
 
 def format_local(epoch_seconds: float) -> str:
-    """A moment in the mgr's own time zone, which it names: '2026-01-01 22:00 CET'."""
+    """Returns a time in the mgr's own time zone: '2026-01-01 22:00 CET'."""
     return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(epoch_seconds))
 
 
 def wrap(label: str, text: str, indent: int = 13) -> List[str]:
-    """Lines of at most WIDTH characters: the label, and the text with a hanging indent. A command
-    that fits in a line is not broken, so that it can be pasted. Those of a freeze follow."""
+    """Returns lines of at most WIDTH characters: the label, and the text with a hanging indent.
+
+    A command that fits in a line is not broken, so that people can paste it. The commands of a
+    freeze follow as a block.
+    """
     def unbroken(command: Match[str]) -> str:
+        """Returns a command, with spaces that do not break if it fits in a line."""
         fits = len(command[0]) < WIDTH - indent   # a comma follows
         return command[0].replace(" ", _NO_BREAK) if fits else command[0]
-    lines = textwrap.wrap(_COMMAND.sub(unbroken, text), WIDTH, initial_indent=label.ljust(indent),
-                          subsequent_indent=" " * indent, break_on_hyphens=False,
-                          break_long_words=False) or [label.rstrip()]
+    lines = textwrap.wrap(
+        _COMMAND.sub(unbroken, text), WIDTH,
+        initial_indent=label.ljust(indent),
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False)
+    lines = lines or [label.rstrip()]
     return [line.replace(_NO_BREAK, " ") for line in lines] + _block(text)
 
 
 def pasted(commands: Sequence[str]) -> List[str]:
-    """Lines of a shell that stop at the command that fails: what lets data go again comes last."""
+    """Returns lines of a shell that stop at the first command that fails.
+
+    So the last command, which lets data move again, runs only after all others.
+    """
     return [f"  {command} &&" for command in commands[:-1]] + [f"  {commands[-1]}"]
 
 
 def _block(text: str) -> List[str]:
-    """The commands of a sentence that tells a freeze and what comes before and after it, to be
-    pasted at once."""
+    """Returns the commands of a sentence as a block to paste, if they include a freeze."""
     commands: List[str] = []
     for command in _COMMAND.findall(text):
         commands += PINS if command == "'ceph equilibrium freeze'" else [command[1:-1]]

@@ -1,12 +1,10 @@
-"""The mgr's key-value store as a type, and how large its values may be.
+"""The mgr's key-value store: its type, and a buffer of versioned values of limited size.
 
-The monitor silently drops a value above its limit while the mgr's own cache still shows it: a value
-that is too large is lost at the next failover.
+The monitor silently drops a value above its limit, while the mgr's own cache still shows it. A value
+that is too large is lost at the next failover. So the buffer never writes one.
 
-Values of the balancing loop in the mgr's key-value store: versioned and limited in size.
-
-Every write waits for a monitor, so values are put during a round and written at its end, each once
-and only where it differs from the stored one. A value above the store's limit is never written.
+Every write waits for a monitor. So the balancing loop puts values during a round and writes them at
+its end, each once and only if it differs from the stored one.
 """
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ from typing import Any, Dict, List, Mapping, Optional, Protocol, Union
 
 #: The limit of the monitor, in bytes of UTF-8 (mon_config_key_max_entry_size).
 MAX_VALUE_BYTES = 65_536
-#: Of one part of a packed plan.
+#: The limit of one part of a packed plan.
 MAX_PART_BYTES = 60_000
-#: Of the JSON of a list that is cut where it grows too long. The key's other fields and the version
-#: that is written with it stand in the same value.
+#: The limit of the JSON of a list that is cut if it grows too long. The value has other fields of its
+#: key, and the version, in addition.
 MAX_LIST_BYTES = 50_000
 
 
@@ -30,13 +28,13 @@ class KeyValueStore(Protocol):
     """The part of MgrModule that keeps values across mgrs. A write waits for the monitors."""
 
     def get_store(self, key: str, /) -> Optional[str]:
-        """The value of a key; None where there is none."""
+        """Returns the value of a key, or None."""
 
     def set_store(self, key: str, val: Optional[str], /) -> None:
-        """Writes a value, or deletes the key with None; returns when the monitors have it."""
+        """Writes a value, or deletes the key with None. Waits for the monitors."""
 
     def get_store_prefix(self, key_prefix: str, /) -> Dict[str, str]:
-        """Key → value of all keys that begin with a prefix."""
+        """Returns key → value of all keys that begin with a prefix."""
 
 
 EXECUTION, EPISODE, HISTORY, MEASURED, CHANGES, DRAINS = (
@@ -46,8 +44,10 @@ _LARGEST = 2.0 ** 63
 
 
 def _number(text: str) -> Union[int, float, None]:
-    """A stored number; None for one that is larger than any that is written: to convert it would
-    raise OverflowError."""
+    """Returns a stored number; None if it is larger than any that the module writes.
+
+    Its conversion would raise OverflowError.
+    """
     value = float(text)
     if not -_LARGEST < value < _LARGEST:
         return None
@@ -55,14 +55,14 @@ def _number(text: str) -> Union[int, float, None]:
 
 
 def packed(value: Any) -> str:
-    """A JSON-ready value as a short text."""
+    """Returns a JSON-ready value as a short text."""
     text = json.dumps(value, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 def unpacked(text: str, most_bytes: int) -> str:
-    """The JSON of `packed`, of so many bytes at most. Raises ValueError or zlib.error for what is
-    none."""
+    """Returns the JSON of a text of `packed`, at most `most_bytes`. Raises ValueError or zlib.error
+    for other texts."""
     unpacker = zlib.decompressobj()
     plain = unpacker.decompress(base64.b64decode(text.encode()), most_bytes)
     if not unpacker.eof:
@@ -71,7 +71,7 @@ def unpacked(text: str, most_bytes: int) -> str:
 
 
 class BufferedKvStore:
-    """JSON values by key. Not thread-safe: its owner holds a lock."""
+    """Reads and writes JSON values by key. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
         self._kv = kv
@@ -80,7 +80,7 @@ class BufferedKvStore:
         self._pending: Dict[str, Optional[str]] = {}
 
     def read(self, key: str) -> Optional[Mapping[str, Any]]:
-        """The stored value; None where there is none, or none that this version can read."""
+        """Returns the stored value; None without one, or if this version cannot read it."""
         stored = self._kv.get_store(key)
         self._stored[key] = stored
         if not stored:
@@ -96,11 +96,11 @@ class BufferedKvStore:
             return None
 
     def keys(self, prefix: str) -> List[str]:
-        """The stored keys that begin with a prefix."""
+        """Returns the stored keys that begin with a prefix."""
         return list(self._kv.get_store_prefix(prefix))
 
     def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """Sets the value that `flush` writes; None deletes the key. Logs one that is too large."""
+        """Sets the value that `flush` writes; None deletes the key. Logs a value that is too large."""
         if value is None:
             self._pending[key] = None
             return
@@ -111,7 +111,7 @@ class BufferedKvStore:
         self._pending[key] = text
 
     def write(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """Writes a value at once. Where that raises, the value that was put before it stays."""
+        """Writes a value at once. If that raises, an earlier value to write stays."""
         before = dict(self._pending)
         try:
             self.put(key, value)
@@ -121,7 +121,7 @@ class BufferedKvStore:
             raise
 
     def flush(self) -> None:
-        """Writes what was put and differs from the stored value."""
+        """Writes the values from `put` that differ from the stored ones."""
         while self._pending:
             key = next(iter(self._pending))
             text = self._pending.pop(key)

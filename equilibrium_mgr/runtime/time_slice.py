@@ -1,9 +1,9 @@
-"""Giving way to other threads: all modules of a ceph-mgr share one interpreter and its lock, so a
-loop that does not give way holds up all of them.
+"""Yields to other threads: all modules of a ceph-mgr share one interpreter and its lock, so a loop
+that does not yield stops all of them.
 
-A long loop calls `give_way` between pieces of work of a few milliseconds, or goes over its items by
-`piecewise`. What that does is up to the thread: nothing, or what `giving_way` has bound to it. The
-same work with the same input has the same result either way, unless it is told to end.
+A long loop calls `give_way` between slices of work of a few milliseconds, or goes over its items by
+`piecewise`. The effect depends on the thread: nothing, or a function that `giving_way` has bound to
+it. The same work with the same input has the same result either way, unless it has to end early.
 
 From Ceph 20 on modules share a garbage collector as well. That one is left alone.
 """
@@ -18,19 +18,19 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 
-#: The lock is given up this often. Otherwise a thread that wants it waits 5 ms until Python hands
-#: it on, and a command wants it several times.
+#: Seconds between two releases of the lock. Otherwise a thread that wants it waits 5 ms until Python
+#: passes it on, and a command wants it several times.
 _YIELD_EVERY_SECONDS = 0.001
 _YIELD_SECONDS = 0.0001
 
-_RELEASED_A_PIECE, _GROUPED_A_PIECE = 10_000, 2000   # before it gives way again: a millisecond
+_RELEASED_A_PIECE, _GROUPED_A_PIECE = 10_000, 2000   # between two `give_way`: a millisecond
 
 #: Called with the moves found so far; yields, and returns whether the work may go on.
 AskToGoOn = Callable[[int], bool]
 
 
 class _Thread(threading.local):
-    """What is bound to a thread, and what is known of the work that it does then."""
+    """The function that is bound to a thread, and the progress of its work."""
 
     ask: Optional[AskToGoOn] = None
     moves = 0
@@ -41,7 +41,7 @@ _thread = _Thread()
 
 
 class TimeSlice:
-    """Gives up the interpreter lock once a millisecond; for work that cannot be ended early."""
+    """Releases the interpreter lock once a millisecond, for work that cannot end early."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic,
                  sleep: Callable[[float], object] = time.sleep) -> None:
@@ -50,12 +50,12 @@ class TimeSlice:
         self._last = monotonic()
 
     def __call__(self, _moves: int) -> bool:
-        """Yields where it is due; never asks the work to end."""
+        """Yields if it is due; never asks the work to end."""
         self.yield_if_due()
         return True
 
     def yield_if_due(self) -> bool:
-        """Gives up the lock where the last time was a millisecond ago; returns whether it did."""
+        """Releases the lock if the last time was a millisecond ago; returns True if so."""
         if self._monotonic() - self._last < _YIELD_EVERY_SECONDS:
             return False
         self._sleep(_YIELD_SECONDS)
@@ -65,8 +65,10 @@ class TimeSlice:
 
 @contextmanager
 def giving_way(ask: Optional[AskToGoOn] = None) -> Iterator[None]:
-    """Within it this thread's `give_way` calls `ask`, or yields where none is given. What was bound
-    before is bound again at the end."""
+    """Binds `ask` to this thread's `give_way`, a TimeSlice if it is None.
+
+    Binds the function from before again at the end.
+    """
     before = _thread.ask, _thread.moves, _thread.was_told_to_end
     _thread.ask = TimeSlice() if ask is None else ask
     _thread.moves, _thread.was_told_to_end = 0, False
@@ -77,11 +79,11 @@ def giving_way(ask: Optional[AskToGoOn] = None) -> Iterator[None]:
 
 
 def give_way(moves: int = 0) -> bool:
-    """Called between two pieces of work: other threads run. `moves`: as many as a search has found
-    so far, for reports on progress.
+    """Lets other threads run; called between two slices of work. `moves`: the moves that a search
+    has found so far, for reports on progress.
 
-    False, from then on, asks the caller to end with what it has; work that cannot be ended early
-    does not look at it.
+    Returns False, from then on, if the caller has to end with its present result. Work that cannot
+    end early ignores that.
     """
     ask = _thread.ask
     if ask is None:
@@ -94,12 +96,12 @@ def give_way(moves: int = 0) -> bool:
 
 
 def told_to_end() -> bool:
-    """Whether `give_way` has told the work that this thread does to end."""
+    """Returns True if `give_way` has asked the work of this thread to end."""
     return _thread.was_told_to_end
 
 
 def piecewise(items: Iterable[_T], every: int) -> Iterator[_T]:
-    """Yields the items, and gives way before the first and after each `every` of them."""
+    """Iterates over the items; calls `give_way` before the first and after each `every` of them."""
     for number, item in enumerate(items):
         if number % every == 0:
             give_way()
@@ -107,7 +109,7 @@ def piecewise(items: Iterable[_T], every: int) -> Iterator[_T]:
 
 
 def grouped(pairs: Iterable[Tuple[_Key, _T]]) -> Dict[_Key, List[_T]]:
-    """Key → its values, both in the order in which they come; gives way between."""
+    """Returns key → its values, both in the order of the pairs; calls `give_way` in between."""
     found: Dict[_Key, List[_T]] = {}
     for key, value in piecewise(pairs, _GROUPED_A_PIECE):
         found.setdefault(key, []).append(value)
@@ -115,8 +117,8 @@ def grouped(pairs: Iterable[Tuple[_Key, _T]]) -> Dict[_Key, List[_T]]:
 
 
 def sorted_piecewise(items: Iterable[Any], every: int) -> Iterator[Any]:
-    """The items, sorted: `every` of them at once, giving way between, and merged as they are asked
-    for."""
+    """Returns the items in order. Sorts `every` of them at once, calls `give_way` in between, and
+    merges them lazily."""
     runs: List[List[Any]] = []
     run: List[Any] = []
     for item in items:
@@ -130,8 +132,8 @@ def sorted_piecewise(items: Iterable[Any], every: int) -> Iterator[Any]:
 
 
 def release(held: List[Any]) -> None:
-    """Empties a list whose items nobody else holds, a piece at a time: to free 300,000 dicts at
-    once takes tens of milliseconds."""
+    """Empties a list whose items nobody else holds, in slices: to free 300,000 dicts at once takes
+    tens of milliseconds."""
     while held:
         del held[-_RELEASED_A_PIECE:]
         give_way()

@@ -1,9 +1,9 @@
-"""A wait of some seconds on a clock that may be set back.
+"""Waits of some seconds on a clock that can be set back.
 
-The wall clock jumps when it is corrected. A wait for a point in time that has moved an hour away
+The wall clock jumps when it is corrected. A wait until a point in time that is then an hour away
 would take an hour too long; this one begins again at most.
 
-Waits between attempts of something that fails: twice as long each time, up to a limit.
+Also waits between attempts that fail: twice as long each time, up to a limit.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Optional
 
 
 class WaitTimer:
-    """A wait that was begun, or none. Times in seconds since the epoch."""
+    """Has one wait, or none. Times are in seconds since the epoch."""
 
     def __init__(self) -> None:
         self._began: Optional[float] = None
@@ -27,13 +27,13 @@ class WaitTimer:
         self._began = None
 
     def seconds_left(self, now: float, most: float = inf) -> float:
-        """Seconds that are left, at most the whole wait, which is `most` by now where that is less;
-        ends the wait where it is over."""
+        """Returns the seconds that are left; ends the wait if it is over. `most`: the present limit
+        of the whole wait."""
         began = self._began
         if began is None:
             return 0.0
         left = max(0.0, min(self._seconds, most) - max(0.0, now - began))
-        if self._began is began:   # else another thread has begun a wait meanwhile
+        if self._began is began:   # else another thread has just begun a wait
             self._began = min(began, now) if left > 0.0 else None
         return left
 
@@ -42,13 +42,13 @@ _MOST_DOUBLINGS = 30
 
 
 def doubled(first: float, longest: float, failures: int) -> float:
-    """Returns `first` seconds, twice as many for each of the `failures` before, `longest` at
-    most."""
+    """Returns `first` seconds, twice as many for each of the earlier `failures`, at most
+    `longest`."""
     return min(longest, first * 2.0 ** min(failures, _MOST_DOUBLINGS))
 
 
 class Backoff(WaitTimer):
-    """`first` and `longest` are the first wait and the limit, in seconds."""
+    """Waits after failures. `first` and `longest`: the first wait and the limit, in seconds."""
 
     def __init__(self, first: float = 60.0, longest: float = 3600.0) -> None:
         super().__init__()

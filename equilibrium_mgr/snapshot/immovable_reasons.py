@@ -1,4 +1,4 @@
-"""The reasons for which a PG cannot be moved, as operators read them, with what ends each."""
+"""The reasons why a PG cannot be moved, as operators read them, each with the action that ends it."""
 from __future__ import annotations
 
 from typing import Optional
@@ -8,19 +8,19 @@ from .reason_codes import NOTHING, SET, Why
 
 
 class Immovable(Why):
-    """`code`: for a change that waits for it."""
+    """A reason why a PG cannot be moved. `code`: the reason code of a change that waits for it."""
 
     _action: str   # a str.format template over `pgid` and `pool`
 
     def __new__(cls, sentence: str, action: str = NOTHING,
                 code: str = codes.IMMOVABLE) -> Immovable:
-        """`action`: what lets the PG move, a template as `_action`."""
+        """Makes a reason. `action`: template of the action that lets the PG move."""
         found = super().__new__(cls, sentence, code)
         found._action = action
         return found
 
     def action(self, pgid: str, pool: str) -> str:
-        """What lets the PG move."""
+        """Returns the action that lets a PG move. `pool`: the pool's name."""
         return self._action.format(pgid=pgid, pool=pool)
 
 
@@ -81,35 +81,34 @@ BREAKS_RULE = Immovable(
 
 
 def rule_not_supported(why: str) -> Immovable:
-    """RULE_NOT_SUPPORTED with what is not understood of the rule."""
+    """Returns RULE_NOT_SUPPORTED with the part of the rule that is not understood."""
     return Immovable(f"{RULE_NOT_SUPPORTED}: {why}", RULE_NOT_SUPPORTED._action,
                      RULE_NOT_SUPPORTED.code)
 
 
 def untrusted_state(state: str) -> Optional[Immovable]:
-    """Returns a reason for a state in which no copy of a PG should be given up, or None."""
+    """Returns a reason if the state of a PG forbids deleting any of its copies, or None."""
     if pg_states.has_any(state, pg_states.UNTRUSTED):
         return INCONSISTENT
     return STALE if pg_states.STALE in state else None
 
 
-#: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not
-#: bind a change that copies none.
+#: Reasons that forbid copying a PG's shards, not its placement: a change that copies none may go.
 OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_SMALL_OSD))
 
-#: Reasons that a plan of kind REPAIR or FREEZE ends: it leads to a legal placement.
+#: Reasons that a plan of kind REPAIR or FREEZE ends by a legal placement.
 OF_RULE = frozenset((MONITOR_REJECTS, MONITOR_REJECTS_CRUSH, BREAKS_RULE))
 
-#: Reasons for which the size of a PG, or the use of its OSDs, is not known.
+#: Reasons that leave the size of a PG, or the usage of its OSDs, unknown.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 
-#: Of PGs that a step of the mgr will merge, split or place anew.
+#: Reasons of PGs that a step of the mgr will merge, split or remap.
 OF_PG_NUM = (TO_MERGE, TO_SPLIT, TO_PLACE)
 
-#: Reasons that end for single PGs, by a repair, a command, an option or a step of pg_num: then a
-#: new plan may gain something.
+#: Reasons that end for single PGs, by a repair, a command, an option or a step of pg_num. A new plan
+#: may gain something then.
 LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD, *OF_PG_NUM)
 
-#: Reasons that are likely to pass soon: a move waits for these, and is dropped for the others.
+#: Reasons that probably end soon: a move waits for these. For other reasons it is dropped.
 TRANSIENT = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
                        INCONSISTENT, STALE, *OF_PG_NUM, DEGRADED_STRETCH))

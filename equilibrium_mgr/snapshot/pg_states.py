@@ -1,4 +1,4 @@
-"""The states of PGs: one row a state, and what it means for the module.
+"""The states of PGs, one row each, with the consequences for the module.
 
 Ceph joins the states of a PG with `+`, as in `active+remapped+backfill_wait` (pg_state_string in
 osd_types.cc). A state that has no row here means nothing to the module.
@@ -15,25 +15,25 @@ PEERING, ACTIVATING, CREATING = "peering", "activating", "creating"
 STALE, UNKNOWN, DOWN, INCOMPLETE = "stale", "unknown", "down", "incomplete"
 UNDERSIZED, DEGRADED, REMAPPED = "undersized", "degraded", "remapped"
 
-#: The names of all states of backfill contain the first, those of recovery by log the second, and
-#: those of PGs for which an OSD is too full the third.
+#: Parts of names: of all states of backfill, of recovery by log, and of PGs that wait because an OSD
+#: is too full.
 BACKFILL, RECOVERY, TOOFULL = "backfill", "recover", "toofull"
 
 
 class PgState(NamedTuple):
-    """What one state means; a PG is in several at a time."""
+    """The meaning of one state. A PG is in several at a time."""
 
     name: str
     is_copied: bool = False      # Ceph copies its data
     waits: bool = False          # Ceph will copy its data when it is its turn
     is_toofull: bool = False     # an OSD is too full for it
-    is_moving: bool = False      # its data moves, or it has not peered where it is to go
-    is_served: bool = False      # the OSDs that it goes to serve it, and may have its data
+    is_moving: bool = False      # its data moves, or its new OSDs have not peered
+    is_served: bool = False      # its new OSDs serve it, and can have its data
     is_short: bool = False       # it lacks copies, or OSDs for them: its pool stays as it is
-    is_lost: bool = False        # no whole copy is up: it may stay so for ever
-    is_unreported: bool = False  # its report does not count what is misplaced
+    is_lost: bool = False        # no whole copy is up, perhaps for ever
+    is_unreported: bool = False  # its report does not count misplaced copies
     is_untrusted: bool = False   # no copy of it should be given up
-    activity: str = ""           # it is read or rewritten anyway: what is done to it, for people
+    activity: str = ""           # for people, if Ceph reads or rewrites it anyway
     is_shown: bool = True        # `moves` shows it as the state of a shard in flight
 
 
@@ -88,7 +88,7 @@ STUCK = LOST | FULL
 TROUBLES = SHORT | FULL
 #: A PG with all its copies where it wants them has both: `clean` excludes SHORT and REMAPPED.
 WHOLE = frozenset((ACTIVE, CLEAN))
-#: State → what is done to the PG; a move in the meantime would make both slower.
+#: State → Ceph's activity, for people. A move at the same time would make both slower.
 ACTIVITIES: Mapping[str, str] = {state.name: state.activity for state in STATES if state.activity}
 #: The states that `moves` shows, the most telling first.
 SHOWN = tuple(state.name for state in STATES if state.is_shown)

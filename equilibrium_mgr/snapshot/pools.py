@@ -1,9 +1,9 @@
-"""The pools of a snapshot: what the osdmap says of each, its CRUSH rule, the states of its PGs."""
+"""Reads the pools of a snapshot from the osdmap, with their CRUSH rules and the states of PGs."""
 from __future__ import annotations
 
 import re
 from math import inf
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
@@ -14,60 +14,70 @@ from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
-#: Codes whose chunks are all alike to a rule. Of others, as of lrc, neighboring chunks may depend
-#: on each other.
+#: Codes whose chunks are all alike to a rule. In other codes, such as lrc, neighboring chunks can
+#: depend on each other.
 _ALIKE = frozenset(("jerasure", "isa", "clay", "shec"))
 _STEPS = ("pg_num", "pg_num_target", "pg_num_pending", "pg_placement_num",
           "pg_placement_num_target")
-_PGS_A_PIECE = 500   # before it gives way again: less than a millisecond
+_PGS_A_PIECE = 500   # between two calls of `give_way`: less than a millisecond
 
 
 def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
-    """Shards that can never be primary; since Ceph 20 a text such as `{1,2,3}` in the dump."""
-    shards = pool.get("nonprimary_shards") or ()
-    return frozenset(map(int, re.findall(r"\d+", shards) if isinstance(shards, str) else shards))
+    """Returns the shards that can never be primary. Since Ceph 20 the dump has them as a text such
+    as `{1,2,3}`."""
+    return frozenset(map(int, re.findall(r"\d+", str(pool.get("nonprimary_shards")))))
 
 
 class PoolReader:
-    """Reads the pools. The rules of one CRUSH map are parsed once."""
+    """Reads the pools. Parses the rules of one CRUSH map once."""
 
     def __init__(self) -> None:
         self._crush: Optional[CrushHierarchy] = None
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
-        self._steps: Dict[Tuple[Any, ...], float] = {}   # a pool's id and _STEPS → since when
+        #: (a pool's id, its _STEPS) → when a reading first had these, seconds since the epoch
+        self._steps: Dict[Tuple[Any, ...], float] = {}
 
     def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Pool]:
-        """Pool id → pool of every pool in the map."""
+        """Returns pool id → pool for every pool of the osdmap."""
         if crush is not self._crush:
             self._crush, self._rules = crush, {}
-        stored = {p["poolid"]: max(0, p.get("stat_sum", {}).get("num_bytes", 0))
+        osd_map = reading.osd_map
+        stretched = _in_stretch(osd_map)
+        stored = {p["poolid"]: p.get("stat_sum", {}).get("num_bytes", 0)
                   for p in reading.pool_stats}
         pools: Dict[int, Pool] = {}
         steps: Dict[Tuple[Any, ...], float] = {}
-        for dump in reading.osd_map["pools"]:
-            erasure = dump["type"] == _ERASURE
-            data_shards, reason = _data_shards(dump, reading.osd_map)
-            key = (dump["pool"], *map(dump.get, _STEPS))
+        for dump in osd_map["pools"]:
+            number, size, rule_id = dump["pool"], dump["size"], dump["crush_rule"]
+            erasure, profile = dump["type"] == _ERASURE, _profile(dump, osd_map)
+            data_shards, reason = _data_shards(profile) if erasure else (1, None)
+            key = (number, *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
-            positional = erasure and _profile(dump, reading.osd_map).get("plugin") not in _ALIKE
-            rule, rule_reason = self._rule(crush, dump["crush_rule"], dump["size"], positional)
-            pools[dump["pool"]] = Pool(
-                id=dump["pool"], name=dump["pool_name"], size=dump["size"],
-                data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
-                pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
+            positional = erasure and profile.get("plugin") not in _ALIKE
+            rule, rule_reason = self._rule(crush, rule_id, size, positional)
+            has_flag = "ec_optimizations" in str(dump.get("flags_names", ""))
+            pools[number] = Pool(
+                id=number,
+                name=dump["pool_name"],
+                size=size,
+                data_shards=data_shards,
+                erasure=erasure,
+                rule_id=rule_id,
+                pg_num=dump["pg_num"],
+                stored_bytes=max(0, stored.get(number, 0)),
                 rule=rule,
-                immovable=_in_stretch(reading.osd_map) or reason or rule_reason,
-                touched=touched_pgs(dump), stepped_at=steps[key],
-                is_optimized=erasure and (
-                    "ec_optimizations" in str(dump.get("flags_names", ""))
-                    or bool(nonprimary_shards(dump))),
-                min_size=int(dump.get("min_size", 1)), positional=positional)
+                immovable=stretched or reason or rule_reason,
+                touched=touched_pgs(dump),
+                stepped_at=steps[key],
+                is_optimized=erasure and (has_flag or bool(nonprimary_shards(dump))),
+                min_size=int(dump.get("min_size", 1)),
+                positional=positional)
         self._steps = steps
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
               positional: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
-        """The rule, or None and why there is none."""
+        """Returns (the rule of a pool, why there is none); one of them is None."""
         key = (rule_id, size, positional)
         try:
             if key not in self._rules:
@@ -80,26 +90,25 @@ class PoolReader:
 
 
 def _profile(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The erasure-code profile of a pool; empty where it has none that is known."""
+    """Returns the erasure-code profile of a pool; empty if it has none, or an unknown one."""
     found: Mapping[str, Any] = osd_map.get("erasure_code_profiles", {}).get(
         dump.get("erasure_code_profile"), {})
     return found
 
 
-def _data_shards(dump: Mapping[str, Any],
-                 osd_map: Mapping[str, Any]) -> Tuple[int, Optional[Immovable]]:
-    """k of an erasure-coded pool, 1 of a replicated one; 1 and a reason where k is not known."""
-    if dump["type"] != _ERASURE:
-        return 1, None
+def _data_shards(profile: Mapping[str, Any]) -> Tuple[int, Optional[Immovable]]:
+    """Returns (k of an erasure-code profile, None); 1 and a reason if k is not known."""
     try:
-        return max(1, int(_profile(dump, osd_map)["k"])), None
+        return max(1, int(profile["k"])), None
     except (KeyError, ValueError):
         return 1, reasons.NO_DATA_SHARDS
 
 
 def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
-    """Number of a PG → what the mgr's steps of pg_num and pgp_num will do to it; empty where both
-    have their values. A pgp_num below pg_num that is to stay so is no change."""
+    """Returns number of a PG → why the mgr's steps of pg_num and pgp_num will change it.
+
+    Empty if both have their final values; a pgp_num below pg_num can be final.
+    """
     pg_num = dump["pg_num"]
     target, pending, pgp_num = [dump.get(key, pg_num) for key in (
         "pg_num_target", "pg_num_pending", "pg_placement_num")]
@@ -118,12 +127,12 @@ def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
 
 
 def merge_target(ps: int) -> int:
-    """The number of the PG that one is merged into, and was split from."""
+    """Returns the number of the PG that another is merged into, or was split from."""
     return ps & ~(1 << ps.bit_length() - 1) if ps else 0
 
 
 def _next_child(ps: int, least: int) -> int:
-    """The lowest number, and no less than `least`, of a PG that is merged into one."""
+    """Returns the lowest number, and at least `least`, of a PG that is merged into this one."""
     bit = 1 << ps.bit_length()
     while ps + bit < least:
         bit <<= 1
@@ -131,7 +140,7 @@ def _next_child(ps: int, least: int) -> int:
 
 
 def _placed_as(ps: int, pgp_num: int) -> int:
-    """The number by which CRUSH places a PG."""
+    """Returns the number that CRUSH places a PG by."""
     while ps and ps >= pgp_num:
         ps = merge_target(ps)
     return ps
@@ -140,12 +149,13 @@ def _placed_as(ps: int, pgp_num: int) -> int:
 def _in_stretch(osd_map: Mapping[str, Any]) -> Optional[Immovable]:
     """Returns why no PG of any pool may move, or None."""
     stretch = osd_map.get("stretch_mode", {})
-    return reasons.DEGRADED_STRETCH if stretch.get("degraded_stretch_mode") or stretch.get(
-        "recovering_stretch_mode") else None
+    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
+        return reasons.DEGRADED_STRETCH
+    return None
 
 
 def count_states(states: Mapping[str, int]) -> PgStateCounts:
-    """Counts the PGs of a pool; `states`: state as Ceph names it → PGs."""
+    """Returns the counts of a pool's PGs. `states`: state as Ceph names it → PGs."""
     inactive = degraded = unreported = 0
     for state, count in states.items():
         if pg_states.is_inactive(state):
@@ -159,12 +169,16 @@ def count_states(states: Mapping[str, int]) -> PgStateCounts:
 
 def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
                      only_moving: Mapping[int, int]) -> Dict[int, PgStateCounts]:
-    """Pool id → PG states of `pg_status`. PGs that only move are not degraded, and PGs that lack
-    copies by the osdmap are, before `pg_status` shows it; both by pool id."""
+    """Returns pool id → PG states of `pg_status`, with corrected numbers of degraded PGs.
+
+    `only_moving`: pool id → PGs that are not degraded, because they only move. `lacking`: pool id →
+    PGs that lack copies by the osdmap, which `pg_status` does not show yet.
+    """
     states: Dict[int, PgStateCounts] = {}
     for pool in pg_status.get("pgs_by_pool_state", []):
-        states[pool["pool_id"]] = count_states({
-            entry["state_name"]: entry["count"] for entry in pool.get("pg_state_counts", [])})
+        counts = {entry["state_name"]: entry["count"]
+                  for entry in pool.get("pg_state_counts", [])}
+        states[pool["pool_id"]] = count_states(counts)
     for pool_id in lacking.keys() | only_moving.keys():
         reported = states.get(pool_id, PgStateCounts(0, 0))
         states[pool_id] = reported._replace(degraded=max(

@@ -1,7 +1,7 @@
-"""Codes of the reasons for which data is not moved, and what each means: one table for all screens.
+"""Codes of the reasons why data is not moved, and their texts: one table for all screens.
 
-A code is stable, for programs, one for each cause. `status`, `explain`, `drain ls`, `metrics` and
-health checks name reasons by these codes alone, and take all that is said of them from REASONS.
+Each cause has one code, which stays the same for programs. `status`, `explain`, `drain ls`,
+`metrics` and health checks name reasons by these codes alone, and take all texts from REASONS.
 """
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, Mapping, NamedTuple, Tuple, Type, TypeVar
 BOUND_CAPACITY = "bound_capacity"       # every OSD of the set is equally full
 BOUND_DOMAIN = "bound_domain"           # a failure domain is too small for its share of the shards
 
-# What a plan may not do, or is not worth.
+# A plan must not do it, or it is not worth its bytes.
 FILL_LIMIT = "fill_limit"               # the target would pass the option fill_limit
 FAILURE_DOMAIN = "failure_domain"       # the CRUSH rule could not place it so
 HOLDS_SHARD = "holds_shard"             # the target holds a shard of the PG
 GRANULARITY = "granularity"             # a whole shard is larger than the difference
-MIN_GAIN = "min_gain"                   # what is left gains less than the option min_gain
-DRIFT = "drift"                         # what has drifted since leaves less than is worth its bytes
+MIN_GAIN = "min_gain"                   # the other moves gain less than the option min_gain
+DRIFT = "drift"                         # the drift since the last plan is not worth its bytes
 UPMAP_ITEMS = "max_upmap_items"         # the osdmap must not have more pairs of upmap items
-PG_COUNT = "pg_count"                   # from which on an OSD withholds PGs, less a margin
+PG_COUNT = "pg_count"                   # the OSD would be near the PG count at which it withholds PGs
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
 POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it out
 OSD_EXCLUDED = "osd_excluded"           # filters leave the OSD out, or spare it
@@ -33,7 +33,7 @@ MISPREDICTED = "mispredicted"           # shards of the pool took more space tha
 TARGET_UNAVAILABLE = "target_unavailable"   # down, out, drained, destroyed, without statistics
 CANNOT_LEAVE = "cannot_leave"           # shards of an OSD that is being drained have no other place
 
-# What has to end first.
+# It has to end first.
 SWITCHED_OFF = "off"                    # automatic balancing is off
 START_DELAY = "start_delay"             # the mgr has just become active
 WINDOW = "window"                       # outside begin_time … end_time
@@ -72,7 +72,7 @@ MOVING = "moving"
 
 # -- the table -------------------------------------------------------------------------------------
 
-# Kinds: what becomes of what a reason holds.
+# Kinds: how a shard that waits for the reason gets free.
 TROUBLE = "trouble"       # it stays until somebody or something has ended the reason
 UNDECIDED = "undecided"   # it is not known yet: the cluster has not been judged
 LIMIT = "limit"           # it goes as moves arrive or time passes
@@ -84,12 +84,12 @@ KINDS = (TROUBLE, UNDECIDED, LIMIT, FULL, BEST)
 NOTHING = "nothing"   # to be done; an action that begins so asks for nothing
 SET = "ceph config set mgr mgr/equilibrium"
 
-#: PGs are left alone for one of these for a time.
+#: The module does not move a PG for some time because of one of these.
 FOR_A_TIME = frozenset((COOLDOWN, GIVEN_UP, MISPREDICTED, REJECTED))
-#: What ends only with copying, and faster where more is copied at a time.
+#: Actions of reasons that end by copying: faster if OSDs copy more at a time.
 FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster}' is faster, at"
           " clients' cost", "nothing; it ends by itself as shards arrive")
-#: Where CRUSH moves so much, as after an expansion, that the fullest OSDs wait.
+#: Action if CRUSH moves so much that the fullest OSDs wait, as after an expansion.
 FREEZE = ("'ceph osd set norebalance', 'ceph equilibrium freeze' until nothing is remapped, 'ceph"
           " osd unset norebalance' and 'ceph equilibrium on': then the fullest OSDs are relieved"
           " first, and balancing fills the new ones")
@@ -97,21 +97,21 @@ _NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
 
 
 class Reason(NamedTuple):
-    """What a code means. Texts are str.format templates over the figures of a verdict.
+    """The texts of a code. They are str.format templates over the figures of a decision.
 
     Figures of actions, all optional: `osd` (id), `pool` and `pgid` (names), `device_class`,
-    `option`, `limit` (its value), `needed` (a value that would let moves go), `until` (a time, as
-    people read it), `flag`, `command`, and what a row names beside these.
+    `option`, `limit` (its value), `needed` (a value that lets moves go). Also `until` (a time, as
+    people read it), `flag`, `command`, and others that a row names.
     """
 
-    #: What an operator can do: the first whose figures are all known counts.
+    #: Actions of an operator: the first whose figures are all known counts.
     actions: Tuple[str, ...]
     kind: str = TROUBLE
-    option: str = ""      # which sets the limit, where it is always the same
-    sentence: str = ""    # why a change waits, where it is always the same
-    waits_for: str = ""   # as in "14 shards wait for ..."; without it, because of the sentence
+    option: str = ""      # of the limit, if it is always the same
+    sentence: str = ""    # why a change waits, if it is always the same
+    waits_for: str = ""   # as in "14 shards wait for ..."; if empty, because of the sentence
     counted: str = ""     # of pairs of a shard and a target, in `explain`
-    clause: str = ""      # what is so of the targets that it refuses
+    clause: str = ""      # of targets that it rejects
     stuck: str = "no other OSD may take them"   # why shards cannot leave an OSD
 
 
@@ -380,20 +380,20 @@ _Why = TypeVar("_Why", bound="Why")
 
 
 class Why(str):
-    """The sentence of a reason, which knows its code."""
+    """The sentence of a reason, with its code."""
 
     code: str
 
     def __new__(cls: Type[_Why], sentence: str, code: str) -> _Why:
-        """A text with one attribute more."""
+        """Makes a text with one more attribute."""
         found = super().__new__(cls, sentence)
         found.code = code
         return found
 
 
 def action(code: str, numbers: Mapping[str, Any]) -> str:
-    """What an operator can do about a reason with these figures; NOTHING where none is needed or
-    possible."""
+    """Returns the action of an operator for a reason with these figures; NOTHING if none is needed
+    or possible."""
     known = {key: value for key, value in numbers.items() if value is not None}
     for template in REASONS[code].actions if code in REASONS else ():
         if all(not name or name in known for _, name, _, _ in Formatter().parse(template)):

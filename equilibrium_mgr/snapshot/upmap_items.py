@@ -1,4 +1,4 @@
-"""Upmap items: applies them, recovers what CRUSH alone gives, finds the shortest ones.
+"""Upmap items: applies them, recovers the raw CRUSH mapping, finds the shortest ones.
 
 The rules are those of OSDMap::_apply_upmap and OSDMap::clean_pg_upmaps (Ceph 16 to 20).
 """
@@ -9,28 +9,27 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from ..crush.placement import PlacementRule
 from .model import UpmapItems
 
-#: Raw mappings that are looked at where an up set and its items allow several.
+#: The most raw mappings that are compared if an up set and its items allow several.
 _MOST_RAWS = 64
 
 
 def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
                 is_out: Callable[[int], bool]) -> Tuple[int, ...]:
-    """The up set that Ceph makes of a raw mapping and upmap items, OSDs that are down included."""
+    """Returns Ceph's up set for a raw mapping and upmap items, OSDs that are down included."""
     current = list(raw)
     for source, target in items:
-        if target in current or source not in current or is_out(target):
-            continue
-        current[current.index(source)] = target
+        if source in current and target not in current and not is_out(target):
+            current[current.index(source)] = target
     return tuple(current)
 
 
 def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
                  is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
-    """The raw CRUSH mapping of an up set, or None where it is not certain."""
-    gone = {pair for pair in items if pair[1] in up and pair[0] not in up}
-    if len({source for source, _ in gone}) < len(gone):
-        # one of the targets replaced the source, and CRUSH chose the others or the items passed
-        # through the source
+    """Returns the raw CRUSH mapping of an up set, or None if it is not certain."""
+    gone = [source for source, target in {*items} if target in up and source not in up]
+    if len(set(gone)) < len(gone):
+        # one of the targets replaced the source; CRUSH chose the others, or the items passed through
+        # the source
         return _only_raw(up, items, is_out)
     raw = list(up)
     for source, target in reversed(items):
@@ -41,16 +40,18 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
 
 def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
               is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
-    """The raw mapping of an up set, of all that it can have come of; None where there are several.
-    It has all sources: a monitor keeps no other pairs."""
+    """Returns the only raw mapping that the items turn into an up set; None if there are several.
+
+    It has all sources, because a monitor keeps no other pairs.
+    """
     found = {tuple(up)}
     for number in range(len(items) - 1, -1, -1):
         source, target = items[number]
-        before = {tuple([source if osd == target else osd for osd in one])
-                  for one in found if target in one and source not in one}
-        # the pair may have been skipped where its source is there, or another pair brings it
-        is_brought = any(source == other for other, _ in items[:number])
-        found = before | {one for one in found if is_brought or source in one}
+        # Ceph has perhaps skipped the pair, if its source is there or another pair brings it
+        is_brought = source in [other for other, _ in items[:number]]
+        skipped = {one for one in found if is_brought or source in one}
+        applied = [one for one in found if target in one and source not in one]
+        found = skipped.union([_with_source(one, source, target) for one in applied])
         if len(found) > _MOST_RAWS:
             return None
     sources = {source for source, _ in items}
@@ -59,9 +60,14 @@ def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
     return raws[0] if len(raws) == 1 else None
 
 
+def _with_source(osds: Sequence[int], source: int, target: int) -> Tuple[int, ...]:
+    """Returns the OSDs, `source` in place of `target`."""
+    return tuple([source if osd == target else osd for osd in osds])
+
+
 def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
                       rule: PlacementRule) -> Tuple[int, ...]:
-    """The same OSDs in each block of the rule, those that CRUSH chose at their raw positions.
+    """Returns the same OSDs in each block of the rule, those of the raw mapping at their positions.
 
     In replicated pools only the set matters. Raw positions keep the items short.
     """
@@ -77,35 +83,44 @@ def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
 
 
 def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
-    """The upmap items that turn the raw mapping into the wanted up set; empty where they are equal.
+    """Returns the upmap items that turn the raw mapping into the wanted up set; () if these are
+    equal.
 
-    Ceph applies pairs in their order and skips one whose target is there: a pair that takes an OSD
-    comes after the one that leaves it. Shards that exchange their OSDs in a circle pass through an
-    OSD of the raw mapping that another shard has left, which costs a pair more: a monitor keeps no
-    pair whose source is not in the raw mapping. Raises ValueError where no shard has left one, or
-    the pairs are more than the PG has shards, which a monitor does not take.
+    Ceph applies pairs in their order and skips a pair whose target is there. So a pair that takes
+    an OSD comes after the pair that leaves it. Shards that exchange their OSDs in a circle pass
+    through an OSD of the raw mapping that another shard has left. That costs one pair more, because
+    a monitor keeps no pair whose source is not in the raw mapping. Raises ValueError if no shard
+    has left an OSD, or if the pairs are more than the PG has shards, because a monitor rejects
+    these.
     """
-    pairs = tuple((r, w) for r, w in zip(raw, wanted) if r != w)
-    present, targets = set(raw), {target for _, target in pairs}
-    if len(targets) < len(pairs) or any(r == w and r in targets for r, w in zip(raw, wanted)):
+    pairs = tuple([(r, w) for r, w in zip(raw, wanted) if r != w])
+    targets = [target for _, target in pairs]
+    kept = {r for r, w in zip(raw, wanted) if r == w}
+    if len(set(targets)) < len(targets) or not kept.isdisjoint(targets):
         raise ValueError("a PG cannot have two shards on an OSD")
-    return pairs if present.isdisjoint(targets) else _in_order(list(pairs), present, raw)
+    present = set(raw)
+    if present.isdisjoint(targets):
+        return pairs
+    return _in_order(list(pairs), present, raw)
 
 
 def _in_order(left: List[Tuple[int, int]], present: Set[int], raw: Sequence[int]) -> UpmapItems:
-    """The pairs, each after the one that leaves its target. `present`: the OSDs of the raw
-    mapping. Both are used up."""
+    """Returns the pairs `left`, each after the pair that leaves its target, and empties `left`.
+
+    `present`: the OSDs of the raw mapping; ends as those of the up set.
+    """
     ordered: List[Tuple[int, int]] = []
     while left:
-        pair = next((one for one in left if one[1] not in present), None)
-        if pair is not None:
+        free = [one for one in left if one[1] not in present]
+        if free:
+            pair = free[0]
             left.remove(pair)
-        else:   # what is left is circles: the first shard makes way, and goes on from there later
-            passed = next((osd for osd in raw if osd not in present), None)
-            if passed is None:
+        else:   # only circles are left: the first shard makes way, and goes on from there later
+            passed = [osd for osd in raw if osd not in present]
+            if not passed:
                 raise ValueError("upmap items cannot exchange OSDs inside one PG")
             source, target = left[0]
-            pair, left[0] = (source, passed), (passed, target)
+            pair, left[0] = (source, passed[0]), (passed[0], target)
         ordered.append(pair)
         present.discard(pair[0])
         present.add(pair[1])
@@ -115,6 +130,8 @@ def _in_order(left: List[Tuple[int, int]], present: Set[int], raw: Sequence[int]
 
 
 def items_by_pg(osd_map: Mapping[str, Any]) -> Dict[str, UpmapItems]:
-    """pgid → upmap items of an osdmap dump."""
-    return {entry["pgid"]: tuple((m["from"], m["to"]) for m in entry["mappings"])
-            for entry in osd_map.get("pg_upmap_items", [])}
+    """Returns pgid → upmap items of an osdmap dump."""
+    found: Dict[str, UpmapItems] = {}
+    for entry in osd_map.get("pg_upmap_items", []):
+        found[entry["pgid"]] = tuple([(pair["from"], pair["to"]) for pair in entry["mappings"]])
+    return found

@@ -1,4 +1,4 @@
-"""What the module has changed, and plans that take it back.
+"""The log of changes that the module has sent, and plans that undo or cancel them.
 
-May import planner and what is below it, and the store of runtime.
+May import planner and the folders below it, and the store of runtime.
 """

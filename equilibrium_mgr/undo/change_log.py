@@ -1,9 +1,9 @@
-"""The log of what was sent, in the key-value store: a row for each change of a PG's upmap items.
+"""The log of changes, in the key-value store: a row for each sent change of a PG's upmap items.
 
-`undo` and `cancel` take back what it tells, and the next mgr learns from it what is on its way and
-which PGs were moved lately. A row is written before its change is sent, so that nothing is sent
-that a successor does not know of; the osdmap tells which of them the monitor has kept. Rows stand
-in packed parts, of which each batch rewrites the newest alone. Of too many the oldest is dropped.
+`undo` and `cancel` read it. The next mgr learns from it which PGs are on their way or were moved
+lately. A row is written before its change is sent, so that the next mgr knows of each change. The
+osdmap shows which of them the monitor has kept. Rows are in packed parts; a batch rewrites only the
+newest ones. The oldest part is dropped if there are too many.
 """
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import math
 import re
 import zlib
 from typing import (
-    AbstractSet, Callable, Container, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    AbstractSet, Any, Callable, Container, Dict, Iterator, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..plan.model import BALANCE, CANCEL, KINDS
 from ..runtime.kv_store import CHANGES, BufferedKvStore, packed, unpacked
@@ -24,9 +24,9 @@ MOST_ROWS = 50_000
 #: Packed, so many rows of erasure-coded pools with 20 shards stay below the store's limit.
 _ROWS_A_PART = 250
 _MOST_UNPACKED_BYTES = 4 << 20
-#: Finds PGs, plans and kinds in a part; none of them has a character that JSON escapes.
+#: Finds PGs, plans and kinds in a part. None of them has a character that JSON escapes.
 _TEXTS = re.compile('"([^"]*)"')
-#: Seconds after which a batch whose map could not be read counts as sent.
+#: Seconds after which a batch counts as sent if the osdmap after it could not be read.
 _SENDING_SECONDS = 60.0
 
 
@@ -34,24 +34,25 @@ class ChangeRow(NamedTuple):
     """One change of a PG's upmap items that was sent."""
 
     at: float             # seconds since the epoch
-    plan: str             # by its name; empty for automatic balancing
+    plan: str             # name of the plan; empty for automatic balancing
     kind: str             # of the plan
     begun_at: float       # when its episode began, seconds since the epoch
     epoch: int            # of the osdmap before it
     pgid: str
     raw: Tuple[int, ...]  # what CRUSH alone gave
     before: UpmapItems
-    after: UpmapItems     # as it was sent, or what the monitor has kept of that
-    shards: int           # that it copies; 0 where it moves nothing
+    after: UpmapItems     # as it was sent, or as far as the monitor has kept it
+    shards: int           # that it copies; 0 if it moves no data
 
     @property
     def takes_back(self) -> bool:
-        """True of what was taken back as an OSD withheld it: nobody wants it there again."""
+        """True if the row cancels a move because an OSD withheld the PG: `undo` must not repeat
+        that move."""
         return self.kind == CANCEL and not self.plan
 
 
 class ChangeLog:
-    """Used under the journal's lock, but for what only reads, which any thread may call."""
+    """Used under the journal's lock. Any thread may call the methods that only read."""
 
     def __init__(self, store: BufferedKvStore) -> None:
         self._store = store
@@ -59,27 +60,29 @@ class ChangeLog:
         self._batch = 0        # rows at the end that are being sent
         self._batch_part = 0   # number of the part that was the last before them
         self._sent_at: Optional[float] = None   # when that began
-        #: of the osdmap that followed the last batch; 0 where a former mgr has sent it
+        #: of the osdmap after the last batch; 0 if a former mgr has sent that
         self.epoch = 0
 
     def is_sending(self, now: float) -> bool:
         """True while a batch is on its way to the monitors."""
-        return self._sent_at is not None and 0.0 <= now - self._sent_at < _SENDING_SECONDS
+        if self._sent_at is None:
+            return False
+        return 0.0 <= now - self._sent_at < _SENDING_SECONDS
 
     def rows(self, since: float = -math.inf) -> List[ChangeRow]:
-        """All rows, the oldest first; without parts of which none is as new as `since`."""
-        found: List[List[ChangeRow]] = []
+        """Returns all rows, the oldest first, without parts that are older than `since`."""
+        found: List[ChangeRow] = []
         for part in self._newest_parts():
             rows = _unpacked(part)
-            if rows and max(row.at for row in rows) < since:
+            if rows and max([row.at for row in rows]) < since:
                 break
-            found.append(rows)
-        return [row for rows in reversed(found) for row in rows]
+            found += reversed(rows)
+        return found[::-1]
 
     def newest_first(self, named: AbstractSet[str]) -> Iterator[ChangeRow]:
         """Yields the rows of all parts in which one of these PGs, plans or kinds is named.
 
-        A part is unpacked when its turn comes. `named` may shrink meanwhile; empty, it ends this.
+        A part is unpacked when its turn comes. The caller may remove names; without any this ends.
         """
         for part in self._newest_parts():
             if not named:
@@ -91,18 +94,21 @@ class ChangeLog:
 
     @property
     def is_empty(self) -> bool:
-        """True where nothing was ever sent."""
+        """True if nothing was ever sent."""
         return not self._parts
 
     @property
     def first_known(self) -> Optional[ChangeRow]:
-        """The oldest row, where older ones have been dropped: those of its episode too, perhaps."""
+        """The oldest row if older ones have been dropped, perhaps of the same episode."""
         parts = self._parts
-        return next((row for part in parts.values() for row in _unpacked(part)),
-                    None) if min(parts, default=1) > 1 else None
+        if min(parts, default=1) > 1:
+            for part in parts.values():
+                for row in _unpacked(part):
+                    return row
+        return None
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
-        """Adds the rows of a batch that is about to be sent; the store's `flush` writes them."""
+        """Adds the rows of a batch that is about to be sent. The store's `flush` writes them."""
         self._sent_at, self._batch = now, len(rows)
         self._batch_part = max(self._parts, default=1)
         self._add(rows)
@@ -111,28 +117,34 @@ class ChangeLog:
 
     def settle(self, sent: Container[str], items: Mapping[str, UpmapItems],
                epoch: int = 0) -> None:
-        """Ends a batch. Rows of PGs that were not `sent` after all are taken out; of the others the
-        monitor may have kept fewer pairs, or none, by the upmap items that followed. `epoch`: of
-        the osdmap that has these."""
+        """Ends a batch, and removes rows of PGs that were not `sent` after all.
+
+        `items`: the upmap items after the batch. The monitor may keep fewer pairs of a row.
+        `epoch`: of their osdmap.
+        """
         self.epoch = max(self.epoch, epoch)
         numbers = [number for number in self._parts if number >= self._batch_part]
-        found = [row for number in numbers for row in _unpacked(self._parts[number])]
+        found: List[ChangeRow] = []
+        for number in numbers:
+            found += _unpacked(self._parts[number])
         earlier = len(found) - self._batch
-        settled = found[:earlier] + [_settled(row, items) for row in found[earlier:]
-                                     if row.pgid in sent]
+        settled = found[:earlier] + [
+            _settled(row, items) for row in found[earlier:] if row.pgid in sent]
         if settled != found:
             for number in numbers:
                 self._put(number, [])
             self._add(settled)
-        self._sent_at = None   # last: who reads meanwhile is told that a batch is on its way
+        self._sent_at = None   # last: until then a reader sees that a batch is on its way
 
     def restore(self) -> None:
-        """Reads what is stored, as far as it can be understood."""
-        names = (key.rpartition("/")[2] for key in self._store.keys(f"{CHANGES}/"))
-        numbers = sorted(int(name) for name in names if name.isdigit() and len(name) < 10)
-        stored = {number: (self._store.read(_key(number)) or {}).get("packed")
-                  for number in numbers}
-        self._parts = {number: part for number, part in stored.items() if isinstance(part, str)}
+        """Reads the stored parts, except garbled ones."""
+        names = [key.rpartition("/")[2] for key in self._store.keys(f"{CHANGES}/")]
+        parts: Dict[int, str] = {}
+        for number in sorted([int(one) for one in names if one.isdigit() and len(one) < 10]):
+            part = (self._store.read(_key(number)) or {}).get("packed")
+            if isinstance(part, str):
+                parts[number] = part
+        self._parts = parts
 
     def _add(self, rows: Sequence[ChangeRow]) -> None:
         number = max(self._parts, default=1)
@@ -141,7 +153,7 @@ class ChangeLog:
             self._put(number + start // _ROWS_A_PART, found[start:start + _ROWS_A_PART])
 
     def _put(self, number: int, rows: Sequence[ChangeRow]) -> None:
-        """Replaces a part, adds the newest, or removes one of no rows."""
+        """Replaces a part, adds the newest, or removes one without rows."""
         parts = {one: part for one, part in self._parts.items() if one != number}
         if rows:
             parts[number] = packed(rows)
@@ -151,8 +163,9 @@ class ChangeLog:
 
 def _settled(row: ChangeRow, items: Mapping[str, UpmapItems]) -> ChangeRow:
     present = items.get(row.pgid, ())
-    return row if row.before == present or not set(present) < set(row.after) else (
-        row._replace(after=present))
+    if row.before == present or not set(present) < set(row.after):
+        return row
+    return row._replace(after=present)
 
 
 def _key(number: int) -> str:
@@ -160,23 +173,34 @@ def _key(number: int) -> str:
 
 
 def _unpacked(part: str, named: Optional[AbstractSet[str]] = None) -> List[ChangeRow]:
-    """The rows of a part; empty if it names none of `named`, or cannot be understood."""
+    """Returns the rows of a part, none if it names none of `named` or is garbled."""
     try:
         text = unpacked(part, _MOST_UNPACKED_BYTES)
         if named is not None and named.isdisjoint(_TEXTS.findall(text)):
             return []
-        return [ChangeRow(float(at), str(plan), kind if kind in KINDS else BALANCE,
-                          float(begun_at), int(epoch), str(pgid), tuple(map(int, raw)),
-                          _items(before), _items(after), int(shards))
-                for at, plan, kind, begun_at, epoch, pgid, raw, before, after, shards
-                in json.loads(text)]
+        return [_row(*stored) for stored in json.loads(text)]
     except (zlib.error, ValueError, KeyError, TypeError, IndexError, OverflowError,
             RecursionError):
         return []
 
 
+def _row(at: Any, plan: Any, kind: Any, begun_at: Any, epoch: Any, pgid: Any, raw: Any,
+         before: Any, after: Any, shards: Any) -> ChangeRow:
+    return ChangeRow(
+        at=float(at),
+        plan=str(plan),
+        kind=kind if kind in KINDS else BALANCE,
+        begun_at=float(begun_at),
+        epoch=int(epoch),
+        pgid=str(pgid),
+        raw=tuple(map(int, raw)),
+        before=_items(before),
+        after=_items(after),
+        shards=int(shards))
+
+
 def _items(pairs: Sequence[Sequence[int]]) -> UpmapItems:
-    return tuple((int(source), int(target)) for source, target in pairs)
+    return tuple([(int(source), int(target)) for source, target in pairs])
 
 
 Chosen = Callable[[ChangeRow], bool]

@@ -1,4 +1,4 @@
-"""Plans that take back what was changed. Pure: a snapshot and rows of the log in, a plan out."""
+"""Plans that undo or cancel changes. Pure: a snapshot and rows of the log in, a plan out."""
 from __future__ import annotations
 
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -19,19 +19,18 @@ FOREIGN = "somebody else has changed its upmap items since"
 REMAPPED = "CRUSH maps the PG differently now"
 DRAINED = "an OSD that it would return to is being drained"
 NEARFULL = "an OSD that it would return to is nearfull"
-_AWAY = {False: "an OSD that it would return to is out", True: "one of its former OSDs is gone"}
-#: Before it gives way again, a few milliseconds.
+#: Takes a few milliseconds, after which other threads have their turn.
 _PGS_A_PIECE = 40
 
 
 class Obstacle(str):
     """Why a PG's items cannot be restored."""
 
-    command: str   # that lets them; where it is about OSDs, without these
-    osd: Optional[int]   # that stands in the way
+    command: str   # that removes the obstacle, without the OSD
+    osd: Optional[int]   # that is the obstacle
 
     def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
-        """A text with both attributes."""
+        """Returns a text with both attributes."""
         made = super().__new__(cls, reason)
         made.command, made.osd = command, osd
         return made
@@ -41,17 +40,17 @@ NotRestored = List[Tuple[str, Obstacle]]   # (pgid, reason)
 
 
 class UndoResult(NamedTuple):
-    """The plan, and what it leaves out."""
+    """The plan, and the PGs that it leaves out."""
 
     plan: Plan
     not_restored: NotRestored
-    not_begun: int    # PGs of the plan of which nothing has been copied yet
-    under_way: int    # PGs of the plan of which a part has been copied
+    not_begun: int    # PGs of the plan without any copied data
+    under_way: int    # PGs of the plan with a part of their data copied
 
     @property
     def onto_drained(self) -> bool:
-        """True where a PG would return to an OSD that is drained, which sends it away again."""
-        return any(reason == DRAINED for _, reason in self.not_restored)
+        """True if a PG would return to an OSD that is being drained, which sends it away again."""
+        return DRAINED in [reason for _, reason in self.not_restored]
 
 
 Goal = Union[UpmapItems, Obstacle, None]
@@ -60,9 +59,9 @@ Goal = Union[UpmapItems, Obstacle, None]
 def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """Restores the upmap items that each PG had before the first of the chosen rows.
 
-    `rows`: those of the log since the first chosen one, the oldest first. What has not begun to
-    move comes first in the plan, then what is being copied, then what has arrived, the newest
-    first.
+    `rows`: of the log since the first chosen one, the oldest first. The plan begins with PGs that
+    have not begun to move. PGs that are being copied follow, then those that have arrived, the
+    newest first.
     """
     by_pg = grouped((row.pgid, row) for row in reversed(rows))
     return _plan(snapshot, {
@@ -71,8 +70,8 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> 
 
 
 def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoResult:
-    """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
-    stays where its data is."""
+    """Cancels moves that are on their way and have not copied anything: each such PG stays where
+    its data is."""
     items = {pg.pgid: snapshot.items_of(pg.pgid)
              for pg in snapshot.in_flight().values() if has_not_begun(pg)}
     goals: Dict[str, Goal] = {}
@@ -81,10 +80,7 @@ def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoRe
         if present is None or row.before == present:
             continue   # the PG is decided, or the monitor has not kept this change
         del items[row.pgid]
-        # of several pairs the monitor may have dropped some since, as CRUSH maps the PG differently
-        is_kept = present == row.after or (
-            set(row.after) > set(present) and set(present) - set(row.before))
-        if not chosen(row) or not is_kept:
+        if not chosen(row) or not _is_kept(row, present):
             continue
         left = tuple([pair for pair in row.before if pair in present or pair not in row.after])
         goal = _before_motion(snapshot, row, left)
@@ -95,63 +91,79 @@ def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoRe
     return _plan(snapshot, goals, CANCEL)
 
 
+def _is_kept(row: ChangeRow, present: UpmapItems) -> bool:
+    """Returns True if the PG has the row's items. The monitor drops some of several pairs if
+    CRUSH maps the PG differently."""
+    if present == row.after:
+        return True
+    return set(row.after) > set(present) and not set(present) <= set(row.before)
+
+
 def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
                         pgids: Iterable[str]) -> Snapshot:
-    """The snapshot, with the holders of PGs that are withheld and that this mgr has not seen clean.
+    """Returns the snapshot with the holders of withheld PGs that this mgr has not seen clean.
 
-    Their data is where CRUSH maps them with the items before the last change, as the log has it.
-    Without such a row, and only of a replicated PG that nobody reports, with those items that do
-    not lead to its primary. OSDs that serve a PG in place of others of its up set have its data: a
-    PG for which that does not agree is left as it is."""
-    unclear = {pg.pgid: pg for pg in [snapshot.pgs[pgid] for pgid in pgids]
-               if pg.doubtful_holders or not pg.is_moving}
-    before = {pg.pgid: tuple([pair for pair in snapshot.items_of(pg.pgid)
-                              if pair[1] not in pg.up[:1]])
-              for pg in unclear.values() if pg.immovable is NO_STATISTICS
-              and not snapshot.is_positional(pg)}   # another one may lead it, by its affinity
-    untold = set(unclear)
-    for row in rows(untold):
-        if row.pgid in untold and row.after == snapshot.items_of(row.pgid) and (
-                not row.takes_back and _is_mapped_alike(snapshot, row)):
+    Their data is where CRUSH maps them with the items before their last change in the log. Without
+    such a row, a replicated PG that nobody reports has its data where CRUSH maps it without the
+    items that lead to its primary. OSDs that serve a PG in place of OSDs of its up set have its
+    data. If they are not among the holders found, the PG stays as it is.
+    """
+    before, unclear = {}, set()
+    for pg in [snapshot.pgs[pgid] for pgid in pgids]:
+        if pg.is_moving and not pg.doubtful_holders:
+            continue
+        unclear.add(pg.pgid)
+        # another OSD may be the primary of a replicated PG, by its affinity
+        if pg.immovable is NO_STATISTICS and not snapshot.is_positional(pg):
+            items = snapshot.items_of(pg.pgid)
+            before[pg.pgid] = tuple([pair for pair in items if pair[1] not in pg.up[:1]])
+    for row in rows(unclear):
+        if row.pgid not in unclear or row.takes_back or (
+                row.after != snapshot.items_of(row.pgid)):
+            continue
+        if _is_mapped_alike(snapshot, row):
             before[row.pgid] = row.before
-            untold.remove(row.pgid)
-    located = [(unclear[pgid], _up_with(snapshot, unclear[pgid], items))
-               for pgid, items in before.items()]
-    return snapshot._replace(pgs={**snapshot.pgs, **{
-        pg.pgid: pg._replace(
-            doubtful_holders=False, holders=holders,
-            immovable=None if pg.immovable is NO_STATISTICS else pg.immovable)
-        for pg, holders in located
-        if pg.acting == pg.up or {NO_OSD, *holders}.issuperset(pg.acting)}})
+            unclear.remove(row.pgid)
+    pgs = dict(snapshot.pgs)
+    for pgid, items in before.items():
+        pg = pgs[pgid]
+        holders = _up_with(snapshot, pg, items)
+        if pg.acting == pg.up or {NO_OSD, *holders}.issuperset(pg.acting):
+            immovable = None if pg.immovable is NO_STATISTICS else pg.immovable
+            pgs[pgid] = pg._replace(
+                doubtful_holders=False, holders=holders, immovable=immovable)
+    return snapshot._replace(pgs=pgs)
 
 
 def has_not_begun(pg: Pg) -> bool:
-    """True where a PG has to move and nothing of it has been copied."""
-    return (pg.is_moving and pg.uncopied_ratio >= 1.0
-            and not has_any(pg.state, COPIED))
+    """Returns True if a PG has to move and nothing of it has been copied."""
+    if not pg.is_moving or pg.uncopied_ratio < 1.0:
+        return False
+    return not has_any(pg.state, COPIED)
 
 
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
-    """The items before the first chosen row, why these cannot be told or must not come back, or
-    None where the PG has them or no row is chosen."""
-    if not any(chosen(row) for row in rows):
+    """Returns the items before the first chosen row, or why they are unknown or must not be
+    restored. Returns None if the PG has them or no row is chosen."""
+    if not any([chosen(row) for row in rows]):
         return None
     pgid = rows[0].pgid
     if pgid not in snapshot.pgs:
         return Obstacle(GONE)
     present = snapshot.items_of(pgid)
     made = _made(rows, present)
-    first = next((number for number, row in enumerate(made) if chosen(row)), None)
-    if first is None or present == made[first].before:
+    while made and not chosen(made[0]):
+        del made[0]
+    if not made or present == made[0].before:
         return None
-    goal, later = made[first].before, None
+    goal, later = made[0].before, None
     left = follows = goal   # `left`: by the chosen rows before the later one
-    for row in made[first:]:
+    for row in made:
         if row.before != follows:
             return Obstacle(FOREIGN)
         follows = row.after
         if not chosen(row):
-            later = row if follows != left else None   # as after an undo of what came later
+            later = row if follows != left else None   # as after an undo of the later plan
         elif later is None:
             left = follows
     if present != follows:
@@ -160,32 +172,32 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
         return Obstacle(f"{name} has changed it since",
                         f"ceph equilibrium undo {later.plan or 'automatic'}")
-    return goal if _is_mapped_alike(snapshot, made[first]) else Obstacle(REMAPPED)
+    return goal if _is_mapped_alike(snapshot, made[0]) else Obstacle(REMAPPED)
 
 
 def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
-    """The rows that have changed anything: not those that were stopped before they were sent, or
-    that the monitor has refused."""
-    followed = zip(rows, [*(row.before for row in rows[1:]), present])
+    """Returns the rows that have changed the items. Others were stopped before they were sent, or
+    the monitor has refused them."""
+    followed = zip(rows, [*[row.before for row in rows[1:]], present])
     return [row for row, then in followed if then != row.before]
 
 
 def _before_motion(snapshot: Snapshot, row: ChangeRow, items: UpmapItems) -> Goal:
-    """The items, those before the row, if the PG stays with them where its data is; why they must
-    not come back; None if with them too its data has to move."""
+    """Returns the items before the row if they keep the PG where its data is, or why they must not
+    be restored. Returns None if its data has to move with them, too."""
     pg = snapshot.pgs[row.pgid]
     after, positional = _up_with(snapshot, pg, items), snapshot.is_positional(pg)
     if takes_back(pg, after, positional):
         return items
     if _is_mapped_alike(snapshot, row):
         return None
-    ends_part = moves_nothing(pg, after, positional) and not is_same_placement(
-        pg.up, after, positional)
-    return items if ends_part else Obstacle(REMAPPED)   # what CRUSH moves goes on
+    if is_same_placement(pg.up, after, positional) or not moves_nothing(pg, after, positional):
+        return Obstacle(REMAPPED)
+    return items   # it cancels a part; CRUSH moves the rest
 
 
 def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
-    """True where CRUSH alone gives the row's PG what it gave then."""
+    """Returns True if CRUSH alone maps the row's PG as it did then."""
     pg = snapshot.pgs[row.pgid]
     return is_same_placement(row.raw, pg.raw, snapshot.is_positional(pg))
 
@@ -198,51 +210,64 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
     changes: List[PgChange] = []
     not_restored: NotRestored = []
     for pgid, goal in piecewise(goals.items(), _PGS_A_PIECE):
-        found = goal if goal is None or isinstance(goal, Obstacle) else _change(
-            snapshot, snapshot.pgs[pgid], goal)
+        found: Union[PgChange, Obstacle, None] = None
+        if isinstance(goal, Obstacle):
+            found = goal
+        elif goal is not None:
+            found = _change(snapshot, snapshot.pgs[pgid], goal)
         if isinstance(found, PgChange):
             changes.append(found)
         elif found is not None:
             not_restored.append((pgid, found))
-    changes.sort(key=lambda change: _turn(snapshot, change))
-    turns = [_turn(snapshot, change) for change in changes]
+    turns = {change.pgid: _turn(snapshot, change) for change in changes}
+    changes.sort(key=lambda change: turns[change.pgid])
     planned = PlannedChanges(snapshot)
     for change in changes:
         if change.shards:
             pg = snapshot.pgs[change.pgid]
             gains, losses = snapshot.changed_shards(pg, change.up_after)
             planned.add_moves(pg, change.up_after, zip(losses, gains))
-    plan = Plan(   # `before` and `after` are filled in by who has the figures
-        epoch=snapshot.epoch, stop_reason=CONVERGED, moves=tuple(planned.moves),
-        changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
-        aim=AIMS[0], bounds={}, kind=kind)
-    return UndoResult(plan, not_restored, turns.count(0), turns.count(1))
+    plan = Plan(   # the caller fills in `before` and `after` if it has the figures
+        epoch=snapshot.epoch,
+        stop_reason=CONVERGED,
+        moves=tuple(planned.moves),
+        changes=tuple(changes),
+        before=Usage({}, {}),
+        after=Usage({}, {}),
+        skipped={},
+        aim=AIMS[0],
+        bounds={},
+        kind=kind)
+    order = list(turns.values())
+    return UndoResult(plan, not_restored, order.count(0), order.count(1))
 
 
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
-    """0 for what has not begun to move, 1 for what is being copied, 2 for what has arrived."""
+    """Returns 0 if the PG has not begun to move, 1 if it is being copied, 2 if it has arrived."""
     pg = snapshot.pgs[change.pgid]
-    return 2 if not takes_back(pg, change.up_after, snapshot.is_positional(pg)) else (
-        0 if has_not_begun(pg) else 1)
+    if not takes_back(pg, change.up_after, snapshot.is_positional(pg)):
+        return 2
+    return 0 if has_not_begun(pg) else 1
 
 
 def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Obstacle]:
-    """The change that gives a PG these items, or why it cannot be made."""
+    """Returns the change that gives a PG these items, or why it cannot be made."""
     pool, after = snapshot.pools[pg.pool], _up_with(snapshot, pg, items)
     motionless = moves_nothing(pg, after, pool.erasure)
-    if pg.immovable not in TRANSIENT and pg.immovable is not None and not (
-            motionless and pg.immovable in OF_MOTION):
-        return Obstacle(pg.immovable)
+    if pg.immovable is not None and pg.immovable not in TRANSIENT:
+        if not motionless or pg.immovable not in OF_MOTION:
+            return Obstacle(pg.immovable)
     if pool.rule is None or len(after) != pool.size:
         return Obstacle("the pool's rule or size has changed")
     broken = pool.rule.refusal(after)
     if broken:
         return Obstacle(f"no longer legal: {broken}")
     gains = snapshot.changed_shards(pg, after)[0]
-    for _, target in items:   # where it is gone or out, the monitor would not keep the pair
+    for _, target in items:   # the monitor would not keep a pair to an OSD that is gone or out
+        if target not in snapshot.osds:
+            return Obstacle("one of its former OSDs is gone", "", target)
         if snapshot.is_out(target):
-            is_gone = target not in snapshot.osds
-            return Obstacle(_AWAY[is_gone], "" if is_gone else "ceph osd in", target)
+            return Obstacle("an OSD that it would return to is out", "ceph osd in", target)
     for osd in [snapshot.osds[osd] for osd in gains if osd in snapshot.osds]:
         if osd.drained:
             return Obstacle(DRAINED, "ceph equilibrium drain rm", osd.id)
@@ -251,4 +276,4 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     if motionless:
         gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
-                    snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
+                    pool.uneven_bytes(pg.shard_bytes, pg.up, after))

@@ -20,7 +20,7 @@ from .failure import HOST_TYPE, SHADOW, Failure, failures_by_name, find_failure
 _TIB = float(1 << 40)
 _MOST_PGS = 65536    # Ceph's default for the most PGs of a pool (mon_max_pool_pg_num)
 _MOST_OSDS = 2000    # added by one command
-_MOST_HOSTS = 4      # to which `other_places` spreads the OSDs of one host
+_MOST_HOSTS = 4      # `other_places` spreads the OSDs of one host to so many
 _PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 _ADDED = re.compile(r"([\w.-]+):(\d+)x([^:@]+)(?::([\w.-]+))?(?:@([\w.-]+))?")
 
@@ -53,8 +53,9 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
     """
     added = tuple([_added(snapshot, text) for text in _split(add)])
     every: Mapping[str, Failure] = failures_by_name(snapshot) if remove or resize else {}
-    removed = frozenset().union(*[
-        _osds(snapshot, every, "--remove", text) for text in _split(remove)])
+    removed: FrozenSet[int] = frozenset()
+    for text in _split(remove):
+        removed |= _osds(snapshot, every, "--remove", text)
     if sum([one.osds for one in added]) > _MOST_OSDS:
         raise ValueError(f"--add takes {_MOST_OSDS} OSDs at most")
     if len({(one.host, one.bucket) for one in added}) > len({one.host for one in added}):
@@ -64,7 +65,9 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
     sizes: Dict[int, int] = {}
     for text in _split(resize):
         sizes.update(_sizes(snapshot, every, text))
-    pg_nums = dict([_pg_num(snapshot, text) for text in _split(pg_num)])
+    pg_nums: Dict[int, int] = {}
+    for text in _split(pg_num):
+        pg_nums.update(_pg_num(snapshot, text))
     return Changes(
         added, removed, tuple(sorted(sizes.items())), tuple(sorted(pg_nums.items())))
 
@@ -153,8 +156,8 @@ def _sizes(snapshot: Snapshot, every: Mapping[str, Failure], text: str) -> Dict[
     return dict.fromkeys(_osds(snapshot, every, "--resize", name), size)
 
 
-def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
-    """Returns (pool id, its new pg_num) of a --pg-num."""
+def _pg_num(snapshot: Snapshot, text: str) -> Dict[int, int]:
+    """Returns pool id → the new pg_num that a --pg-num gives it."""
     name, _, value = text.rpartition("=")
     number = int(value) if value.isdecimal() else 0
     if not name or not 0 < number <= _MOST_PGS:
@@ -165,7 +168,7 @@ def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
     pool = max(pools, key=lambda pool: pool.name == name)   # a name is preferred to an id
     if pool.pg_num == number:
         raise ValueError(f"--pg-num: pool {pool.name} has {number} PGs already")
-    return pool.id, number
+    return {pool.id: number}
 
 
 # -- the cluster with them -------------------------------------------------------------------------
@@ -341,17 +344,20 @@ def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addi
     peers = sorted([bucket.name for bucket in plain.values()
                     if bucket.type_name == kind and bucket.id in below])
     under = [one._replace(bucket=name, host=f"{one.host}-{name}") for name in peers]
-    places: List[Addition] = [
-        (f"under {added.bucket}", (added,)) for added in under if added.bucket != one.bucket]
-    if len(peers) > 1 and one.osds >= len(peers):
-        each = one.osds // len(peers)
+    places: List[Addition] = []
+    for added in under:
+        if added.bucket != one.bucket:
+            places.append((f"under {added.bucket}", (added,)))
+    count = one.osds
+    if len(peers) > 1 and count >= len(peers):
+        each = count // len(peers)
         places.append((f"{each} of them under each {kind}",
                        tuple([added._replace(osds=each) for added in under])))
-    for hosts in range(2, min(one.osds, _MOST_HOSTS) + 1):
-        each = one.osds // hosts
+    for hosts in range(2, min(count, _MOST_HOSTS) + 1):
+        each = count // hosts
         spread = [one._replace(host=f"{one.host}-{number}", osds=each) for number in range(hosts)]
         places.append((f"in {hosts} hosts of {each}", tuple(spread)))
-    fewer = int(usable * one.osds)
-    if 0 < fewer < one.osds:
+    fewer = int(usable * count)
+    if 0 < fewer < count:
         places.append((f"{fewer} of them", (one._replace(osds=fewer),)))
     return places

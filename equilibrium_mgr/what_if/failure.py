@@ -135,9 +135,9 @@ class UpSetsAfter:
         """
         raw = list(mapped)
         for source, target in reversed(items):
-            is_chosen = source in pg.raw and not self._is_out(source)
-            if is_chosen and target in raw and source not in raw:
-                raw[raw.index(target)] = source
+            if target in raw and source not in raw:
+                if source in pg.raw and not self._is_out(source):
+                    raw[raw.index(target)] = source
         return tuple(raw)
 
     def _is_out(self, osd: int) -> bool:
@@ -152,8 +152,11 @@ class UpSetsAfter:
             self._checks[pool.id] = UpmapCheck(self._snapshot.crush, rule, pool.size)
         while items:
             up = apply_items(raw, items, self._is_out)
-            if any(map(self._is_out, up)) or self._checks[pool.id].rejection(up) is not None:
-                return raw   # the monitor cancels the items
+            # the monitor cancels the items
+            if any(map(self._is_out, up)):
+                return raw
+            if self._checks[pool.id].rejection(up) is not None:
+                return raw
             kept = tuple([(source, target) for source, target in items
                           if source in raw and not self._is_out(target)])
             if kept == items:
@@ -220,10 +223,10 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     `mapped`: the up sets of the mgr's map under the failure, with the present upmap items, of at
     least all PGs that the failure can change.
     """
-    snapshot = placed.snapshot
-    used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
+    snapshot, failed = placed.snapshot, failure.osds
+    used = {osd: count for osd, count in placed.used.items() if osd not in failed}
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
-    up_sets = UpSetsAfter(snapshot, failure.osds)
+    up_sets = UpSetsAfter(snapshot, failed)
     arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
     freed: Dict[int, int] = {}
     undersized: Counter[int] = Counter()   # by pool id, as the other two
@@ -233,8 +236,8 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         pg = snapshot.pgs[pgid]
         pool, before = snapshot.pools[pg.pool], placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
-        left = [osd for osd in before if osd != NO_OSD and osd not in failure.osds]
-        loses = not failure.osds.isdisjoint(before)
+        left = [osd for osd in before if osd != NO_OSD and osd not in failed]
+        loses = not failed.isdisjoint(before)
         if loses and len(left) < pool.data_shards:
             lost[pool.id] += 1
             after = tuple([osd if osd in left else NO_OSD for osd in before])
@@ -253,7 +256,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         for osd in left_behind:
             freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
     survivors = snapshot._replace(osds={
-        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failure.osds})
+        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
     return Recovery(
         failure=failure,
         used=used,

@@ -9,7 +9,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.control.plan_basis import (
     PlanBasis, Progress, basis_of, data_change, drift, topology_change)
-from equilibrium_mgr.execution.throttle import osd_traffic
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits
+from equilibrium_mgr.execution.batch import Decision
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.settings import default_settings
 
 _NONE = ThrottleLimits(default_settings()._replace(

@@ -6,7 +6,7 @@ from typing import Any, List
 from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 
-from equilibrium_mgr.execution.throttle import Decision, next_batch
+from equilibrium_mgr.execution.batch import Decision, next_batch
 from equilibrium_mgr.plan.model import PgChange
 
 

@@ -8,7 +8,9 @@ from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
+from equilibrium_mgr.execution.batch import Decision, next_batch
+from equilibrium_mgr.execution.round_state import ThrottleLimits
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.plan.model import (
     BALANCE, CANCEL, FREEZE, UNDO, PgChange, moves_nothing)

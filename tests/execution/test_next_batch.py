@@ -5,7 +5,8 @@ from typing import Any, List, Sequence
 
 import pytest
 
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch import Decision, next_batch
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import FREE, limited, throttled, why

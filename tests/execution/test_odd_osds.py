@@ -7,7 +7,8 @@ from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.throttle import next_batch, osd_traffic
+from equilibrium_mgr.execution.batch import next_batch
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.plan.model import PgChange
 

@@ -8,7 +8,9 @@ import pytest
 
 from equilibrium_mgr.execution.dispatcher import _is_allowed
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, in_the_way, next_batch
+from equilibrium_mgr.execution.batch import Decision, next_batch
+from equilibrium_mgr.execution.pg_num_steps import in_the_way
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts

@@ -5,7 +5,9 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
+from equilibrium_mgr.execution.batch import Decision, next_batch
+from equilibrium_mgr.execution.round_state import ThrottleLimits
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.execution.pending_moves import PendingMove
 from equilibrium_mgr.plan.model import PgChange

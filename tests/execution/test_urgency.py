@@ -8,7 +8,8 @@ from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.throttle import by_urgency, next_batch, osd_traffic
+from equilibrium_mgr.execution.batch import by_urgency, next_batch
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot import reason_codes as codes

@@ -5,7 +5,7 @@ from typing import Any, List
 
 import pytest
 
-from equilibrium_mgr.execution.throttle import ThrottleLimits
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import limited
 from tests.execution.test_throttle import batch, pgs, sent, wanted

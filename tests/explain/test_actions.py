@@ -3,11 +3,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Dict, Iterator
 
 import pytest
+from tests.report.explanations import facts, giant, looked_at
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 import equilibrium_mgr
+from equilibrium_mgr.report.explain.advice import help_for
+from equilibrium_mgr.report.explain.context import ExplainContext
 from equilibrium_mgr.settings import OPTIONS
 from equilibrium_mgr.snapshot import immovable_reasons, reason_codes
 from equilibrium_mgr.snapshot.reason_codes import KINDS, NOTHING, REASONS, action
@@ -85,3 +90,53 @@ def test_commands_and_options_exist() -> None:
             else:
                 assert any(f"{command} ".startswith(f"{one} ") for one in OF_CEPH), template
     assert named > 25
+
+
+def with_flags(made: Cluster, flags: str) -> Cluster:
+    made.extra["flags"] = flags
+    return made
+
+
+def misplaced(copies: int) -> Cluster:
+    """So many copies of a hundred."""
+    made = giant()
+    made.pg_status = {"misplaced_objects": copies, "misplaced_total": 100}
+    return made
+
+
+@pytest.mark.parametrize("code, cluster, figures, said", [
+    ("bound_capacity", giant(), {}, "nothing; no move lowers it"),
+    ("degraded", with_flags(giant(), "norebalance"), {}, "nothing; it ends by itself when recov"),
+    ("degraded", with_flags(giant(), "norecover,nobackfill"), {}, "'ceph osd unset nobackfill'"),
+    ("in_flight", with_flags(giant(), "norebalance"), {}, "'ceph osd unset norebalance'"),
+    ("misplaced_limit", misplaced(50), {"option": "max_misplaced_ratio", "limit": 0.05},
+     "nothing; it ends by itself as shards arrive"),
+    ("misplaced_limit", misplaced(5), {"option": "max_misplaced_ratio", "limit": 0.05},
+     "nothing; it ends by itself as shards arrive; 'ceph config set mgr mgr/equilibrium/"
+     "max_misplaced_ratio 0.1' is faster"),
+    ("max_transit", giant(), {"option": "max_transit_ratio", "limit": 0.6},
+     "nothing; it ends by itself as shards arrive; 'ceph config set mgr mgr/equilibrium/"
+     "max_transit_ratio 1' is faster"),
+    ("fill_limit", giant(), {"osd": 0}, "add capacity, or delete data: moves fill no OSD beyond"),
+    ("reweight", Cluster(hosts(3), weights={0: 0.05}).pool(1, size=1).pg("1.0", [1], 9 * GIB),
+     {"osd": 0}, "'ceph osd crush reweight osd.0 0.09766' gives it"),
+    ("stale_statistics", giant(), {"osd": 0}, "restart osd.0, or 'ceph mgr fail'")])
+def test_actions_by_the_figures_of_the_cluster(code: str, cluster: Cluster,
+                                               figures: Dict[str, Any], said: str) -> None:
+    harness = looked_at(cluster)
+    view = harness.balancer.status.view
+    assert view is not None
+    context = ExplainContext(view, harness.balancer.status, harness.settings())
+    found = help_for(code, context, **figures)
+    assert found.startswith(said) and (found == said or not said.endswith("arrive")), found
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"fill_limit": 0.3}, "'ceph config set mgr mgr/equilibrium/fill_limit 0.44'"),
+    ({"pool_ids": "7"}, "'ceph equilibrium pool add rbd'")])
+def test_options_that_hold_up_a_fuller_osd(options: Dict[str, Any], said: str) -> None:
+    """Shards of 2 GiB: 60 % on osd.0, 30 % on two others."""
+    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd")
+    for ps in range(60):
+        cluster.pg(f"1.{ps:x}", [(0, 0, 1, 2)[ps % 4]], 2 * GIB)
+    assert facts(cluster, "osd.0", **options)["action"].startswith(said)

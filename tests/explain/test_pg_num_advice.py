@@ -59,8 +59,17 @@ def few_shards(*osds: int, gib: int = 30) -> Cluster:
     return cluster
 
 
+def two_pools(gib: int, pg_num: int) -> Cluster:
+    """The second has so many PGs, of which each OSD but the first has one."""
+    cluster = few_shards(0, 0, 1, 2).pool(2, size=1, pg_num=pg_num)
+    return cluster.pg("2.0", [1], gib * GIB).pg("2.1", [2], gib * GIB)
+
+
 @pytest.mark.parametrize("cluster, pg_num", [
-    (few_shards(0, 0, 1, 2), [128]), (few_shards(*(0,) * 60, gib=1), [])])
+    (few_shards(0, 0, 1, 2), [128]), (few_shards(*(0,) * 60, gib=1), []),
+    (two_pools(10, 2), [16]),     # the shards of the other pool are no smaller
+    (two_pools(1, 700), [32]),    # 250 PGs per OSD
+    (few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting=[2], state="active+remapped"), [])])
 def test_more_pgs_are_advised_where_shards_are_large(cluster: Cluster, pg_num: List[int]) -> None:
     """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
     advice = answer_of(looked_at(cluster), "osd.0").data["advice"]
@@ -76,9 +85,10 @@ def test_what_was_not_planned_or_gains_nothing_is_not_advised(
     for usage, said in ((None, ["whether pg_num 128 of pool rbd helps is being planned;"
                                 " ask again"]), (view.usage, [])):
         monkeypatch.setattr(explanations, "planned", lambda *_, usage=usage: usage)
-        answer = answer_of(harness, "osd.0").data
-        assert [one["sentence"] for one in answer["advice"]] == said
-        assert answer["action"].startswith("nothing; the shards are larger")
+        for what in ("osd.0", "rbd"):
+            answer = answer_of(harness, what).data
+            assert [one["sentence"] for one in answer["advice"]] == said
+            assert answer["action"].startswith("nothing; the shards are larger")
 
 
 def test_a_pool_that_was_renamed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "outage-unsaid",
         "OSDs that are down are said before all else", (
             Edit(_VIEW,
-                 "DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],",
-                 "DOWN: [osd.id for osd in osds if False],"),),
+                 "        if not osd.up and not osd.destroyed:\n",
+                 "        if False:\n"),),
         ("scenario:host_loss",)),
     Mutation(
         "stopped-writes-unsaid",
         "an OSD above full_ratio is said before all else", (
             Edit(_VIEW,
-                 "FULL: [osd.id for osd in osds if osd.up and osd.is_in and",
-                 "FULL: [osd.id for osd in osds if False and"),),
+                 "        if osd.up and osd.is_in and osd.exceeds(snapshot.full_ratio):\n",
+                 "        if False:\n"),),
         ("explain/test_followed.py",)),
     Mutation(
         "waits-where-nobody-ends-it",

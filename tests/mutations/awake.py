@@ -26,8 +26,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "asking at rest costs three looks an hour", (
             _OFTEN,
             Edit(OBSERVER,
-                 "                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):\n",
-                 "                False):\n"),),
+                 "        if at_rest and 0.0 <= now - self._asked_at[0] < 3600.0:\n",
+                 "        if False:\n"),),
         ("scenarios/awake/test_price.py -k balanced",)),
     Mutation(
         "idle-for-good",

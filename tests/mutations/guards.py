@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, POOLS, SNAPSHOT_BUILDER, THROTTLE, TOO_FULL, Edit, Mutation)
+    BALANCER, BATCH, CHECKS, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY,
+    GUARDS, JOURNAL, PG_NUM_STEPS, POOLS, SNAPSHOT_BUILDER, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -94,7 +94,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        if not self.have_mon_connection():\n            return None\n",
+                 "        if not self.have_mon_connection():\n            return None, None\n",
                  ""),),
         ("scenario:guard_monitor",)),
     Mutation(
@@ -108,8 +108,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-flags-guard",
         "nothing under norebalance, nobackfill, norecover, pause", (
             Edit(GUARDS,
-                 "    if flags:\n",
-                 "    if False:\n"),),
+                 "        if flag in osd_map.flags:\n",
+                 "        if False:\n"),),
         ("scenario:guard_flags",)),
     Mutation(
         "no-builtin-guard",
@@ -187,7 +187,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-degraded-guard",
         "degraded and inactive PGs keep pools waiting", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if guard is None or _is_relief(state, guard, candidate):\n",
                  "    if True:\n"),),
         ("scenario:guard_shared_osds",)),
@@ -209,14 +209,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    return state.is_relief(candidate) and ACTIVE in",
                  "    return ACTIVE in"),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if guard.inactive or not state.settings.relieve_while_degraded:\n",
                  "    if not state.settings.relieve_while_degraded:\n"),),
         ("scenario:relief_inactive",)),
@@ -227,9 +227,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if pg_states.BACKFILL_TOOFULL in pg.state:\n",
                  "        if False:\n"),
             Edit(GUARDS,
-                 "        if osd.reaches(backfillfull, max("
-                 "0, osd.inbound_bytes - leaving.get(osd.id, 0)))))\n",
-                 "        if False))\n"),),
+                 "        if one.reaches(backfillfull, still_to_come):\n",
+                 "        if False:\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
         "toofull-is-not-told",
@@ -242,8 +241,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "steps-of-pg-num-are-not-waited-for",
         "PGs that steps of pg_num will merge, split or place anew stay", (
             Edit(SNAPSHOT_BUILDER,
-                 "(pool.touched.get(pg_number(pgid)) if pool.touched else None) or (\n",
-                 "(\n"),),
+                 "        if pool.touched and pg_number(pgid) in pool.touched:\n",
+                 "        if False:\n"),),
         ("scenario:guard_pg_num", "snapshot/test_immovable_pgs.py",)),
     Mutation(
         "only-the-next-merge-is-waited-for",
@@ -264,23 +263,23 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "osds-that-steps-need-are-not-spared",
         "nothing goes to or from OSDs that the next pair of a merge needs", (
-            Edit(THROTTLE,
-                 "                if osd in state.needed_by_steps), None)\n",
-                 "                if osd in ()), None)\n"),),
+            Edit(CHECKS,
+                 "        if osd in state.needed_by_steps:\n",
+                 "        if False:\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
         "what-waits-for-slots-does-not-make-way",
         "moves that wait where steps of pg_num do are taken back", (
-            Edit(THROTTLE,
-                 '               if pg is not None and BACKFILL_WAIT in pg.state]\n',
-                 "               if pg is None]\n"),),
+            Edit(PG_NUM_STEPS,
+                 "        if pg is None or BACKFILL_WAIT not in pg.state:\n",
+                 "        if True:\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
         "what-has-made-way-goes-at-once",
         "what steps of pg_num have had taken back waits, whatever pg_cooldown", (
-            Edit(THROTTLE,
-                 "            state.changing and candidate.change.pgid in state.limits.made_way):\n",
-                 "            False):\n"),),
+            Edit(CHECKS,
+                 "    if state.changing and pgid in state.limits.made_way:\n",
+                 "    if False:\n"),),
         ("execution/test_pg_num_steps.py", "scenarios/test_merge_beside_a_plan.py",)),
     Mutation(
         "drains-do-not-make-way",
@@ -292,42 +291,42 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "a-map-a-move-while-pg-num-changes",
         "while a pg_num changes, what is sent is no less than is under way", (
-            Edit(THROTTLE,
-                 "    if len(few) == len(found.send) < len(limits.in_flight) and kind",
-                 "    if False and kind"),),
+            Edit(BATCH,
+                 "    if kind not in MOTIONLESS and state.changing:\n",
+                 "    if False:\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
         "no-immovable-guard",
         "what cannot be judged is not moved", (
-            Edit(THROTTLE,
-                 "    return None if not immovable else Verdict(\n        immovable.code, ",
-                 "    return None if True else Verdict(\n        immovable.code, "),),
+            Edit(CHECKS,
+                 "    if not immovable:\n",
+                 "    if True:\n"),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(
         "no-arrival-guard",
         "a PG on its way is not moved again", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if not candidate.pg.is_moving and pgid not in state.limits.in_flight:\n",
                  "    if True:\n"),),
         ("scenario:guard_arrival",)),
     Mutation(
         "no-target-guard",
         "no target that is down, out or without statistics", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "        if obstacle is not None:\n",
                  "        if False:\n"),),
         ("scenario:guard_targets",)),
     Mutation(
         "no-silence-guard",
         "nothing to or from an OSD that does not report", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "        if osd in state.snapshot.stale_osds:\n",
                  "        if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "no-scrub-guard",
         "a PG being scrubbed, repaired, trimmed stays", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "        if busy in states:\n",
                  "        if False:\n"),),
         ("scenario:guard_scrub",)),
@@ -341,14 +340,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-cooldown",
         "a PG that was moved stays for pg_cooldown", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if seconds <= 0.0:\n",
                  "    if True:\n"),),
         ("scenario:guard_cooldown_execute",)),
     Mutation(
         "no-cooldown-anywhere",
         "no plan and no batch moves a PG again within pg_cooldown", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if seconds <= 0.0:\n",
                  "    if True:\n"),
             Edit(COOLDOWN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, RULE_REPAIR, SIZE_MODEL, SNAPSHOT_BUILDER,
-    THROTTLE, UNDO_COMMANDS, UPMAP_CHECK, Edit, Mutation)
+    BATCH, CHECKS, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, RULE_REPAIR, SIZE_MODEL,
+    SNAPSHOT_BUILDER, UNDO_COMMANDS, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -21,7 +21,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-up-check",
         "another's move voids a change", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "    if immovable is None and not is_same_placement("
                  "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
@@ -29,11 +29,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-raw-nor-up-check",
         "what others have moved or CRUSH maps otherwise voids a change", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "    if immovable is None and not is_same_placement("
                  "pg.raw, change.raw, pool.erasure):\n",
                  "    if False:\n"),
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "    if immovable is None and not is_same_placement("
                  "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
@@ -41,7 +41,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-legality-check",
         "what has become illegal is not sent", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "    if broken:\n"
                  "        return f\"no longer legal",
                  "    if False:\n"
@@ -59,7 +59,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLACEMENT_STATE,
                  "        return rule.refusal(wanted) is None\n",
                  "        return True\n"),
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "    if broken:\n"
                  "        return f\"no longer legal",
                  "    if False:\n"
@@ -130,7 +130,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "nothing-is-mended",
         "what breaks its rule is mended by a plan that says so", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "        if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:\n",
                  "        if False:\n"),),
         ("commands/plans/test_repair.py",)),
@@ -162,10 +162,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLACEMENT_STATE,
                  "    if pg.immovable is not None:\n",
                  "    if False:\n"),
-            Edit(THROTTLE,
-                 "    return None if not immovable else Verdict(\n        immovable.code, ",
-                 "    return None if True else Verdict(\n        immovable.code, "),
-            Edit(THROTTLE,
+            Edit(CHECKS,
+                 "    if not immovable:\n",
+                 "    if True:\n"),
+            Edit(BATCH,
                  "    return immovable if immovable not in TRANSIENT else None\n",
                  "    return None\n"),),
         ("scenario:guard_reports",)),
@@ -188,8 +188,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
             Edit(POOLS,
-                 "    return reasons.DEGRADED_STRETCH if stretch",
-                 "    return None if stretch"),),
+                 "        return reasons.DEGRADED_STRETCH\n",
+                 "        return None\n"),),
         ("scenario:stretch",)),
     Mutation(
         "omap-that-has-left-is-forgotten",
@@ -202,8 +202,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
             Edit(SNAPSHOT_BUILDER,
-                 "                           and osd.size_bytes < reading.min_omap_osd_bytes])\n",
-                 "                           and osd.size_bytes < 0])\n"),),
+                 "        least_bytes = look.reading.min_omap_osd_bytes\n",
+                 "        least_bytes = 0\n"),),
         ("scenario:omap_small",)),
     Mutation(
         "held-pgs-stay-for-ever",
@@ -216,7 +216,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SIZE_MODEL,
-                 "        if is_untold and is_unmeasured(record, self._omap_is_late):\n",
+                 "        if is_untold and is_unmeasured(record, is_late):\n",
                  "        if False:\n"),),
         ("scenario:omap_16",)),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, PENDING_MOVES,
-    PLACEMENT_STATE, SNAPSHOT_BUILDER, SNAPSHOT_MODEL, THROTTLE, Edit, Mutation)
+    BALANCER, CHECKS, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, PENDING_MOVES,
+    PLACEMENT_STATE, ROUND_STATE, SNAPSHOT_BUILDER, SNAPSHOT_MODEL, TRAFFIC, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -24,7 +24,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "urgent-limit-for-all",
         "the urgent misplaced limit holds for OSDs above backfillfull alone", (
-            Edit(THROTTLE,
+            Edit(ROUND_STATE,
                  "osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None", "osd.id"),),
         ("scenario:urgent",)),
     Mutation(
@@ -38,22 +38,21 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "an OSD that is down with data that no other has is not called safe to stop", (
             Edit(DRAIN_STATUS,
                  "if not left.shards and osd not in self.down)", "if not left.shards)"),
-            Edit(DRAIN_STATUS, "if osd in self.down or left is not None and left.shards:",
-                 "if left is not None and left.shards:")),
+            Edit(DRAIN_STATUS, "        if osd in self.down:\n            return False\n", "")),
         ("scenario:drain_down",)),
     Mutation(
         "no-fill-limit",
         "no target passes its fill limit", (
-            Edit(THROTTLE,
-                 "        if peak > state.fill_limit * osd.size_bytes:\n",
-                 "        if False:\n"),),
+            Edit(CHECKS,
+                 "    if peak > state.fill_limit * osd.size_bytes:\n",
+                 "    if False:\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "no-fill-limit-anywhere",
         "no target passes its fill limit, in plans and before sending", (
-            Edit(THROTTLE,
-                 "        if peak > state.fill_limit * osd.size_bytes:\n",
-                 "        if False:\n"),
+            Edit(CHECKS,
+                 "    if peak > state.fill_limit * osd.size_bytes:\n",
+                 "    if False:\n"),
             Edit(PLACEMENT_STATE,
                  "                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes\n",
                  "                self.fill_limit_bytes[i] = int(9 * sizes[i])\n"),),
@@ -61,38 +60,38 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-comes-is-not-counted",
         "what is on its way to a target counts for its fill limit", (
-            Edit(THROTTLE,
+            Edit(ROUND_STATE,
                  "        return (osd.used_bytes + load.bytes_in + load.arrived_bytes\n",
                  "        return (osd.used_bytes\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "what-landed-is-not-counted",
         "what has just arrived counts before the OSD reports it", (
-            Edit(THROTTLE,
+            Edit(ROUND_STATE,
                  "load.bytes_in + load.arrived_bytes\n",
                  "load.bytes_in\n"),),
         ("scenario:limit_of_fill_late",)),
     Mutation(
         "no-nearfull-check",
         "no target above nearfull", (
-            Edit(THROTTLE,
-                 "        if osd.reaches(snapshot.nearfull_ratio):\n",
-                 "        if False:\n"),),
+            Edit(CHECKS,
+                 "    if osd.reaches(snapshot.nearfull_ratio):\n",
+                 "    if False:\n"),),
         ("scenario:limit_of_fill",)),
     Mutation(
         "fullest-of-all",
         "an OSD that gives and takes does not become the fullest", (
-            Edit(THROTTLE,
-                 "                and state.peak_bytes(osd, candidate) > highest):\n",
-                 "                and False):\n"),),
+            Edit(CHECKS,
+                 "        if gives_too and state.peak_bytes(osd, candidate) > highest:\n",
+                 "        if False:\n"),),
         ("scenarios/test_event_streams.py -k nothing",)),
     Mutation(
         "no-share-check",
         "no target beyond its operator's weight", (
-            Edit(THROTTLE,
-                 "        if most is not None and peak - state.shard_bytes(candidate, osd_id)"
+            Edit(CHECKS,
+                 "    if most is not None and peak - state.shard_bytes(candidate, osd.id)"
                  " // 2 > most:\n",
-                 "        if False:\n"),),
+                 "    if False:\n"),),
         ("scenario:share_execute",)),
     Mutation(
         "no-shares",
@@ -109,24 +108,23 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                self.fill_limit_bytes[i] = min(self.fill_limit_bytes[i], "
                  "limit)\n",
                  "                pass\n"),
-            Edit(THROTTLE,
-                 "        if most is not None and peak - state.shard_bytes(candidate, osd_id)"
+            Edit(CHECKS,
+                 "    if most is not None and peak - state.shard_bytes(candidate, osd.id)"
                  " // 2 > most:\n",
-                 "        if False:\n"),),
+                 "    if False:\n"),),
         ("scenario:share_of_weights scenario:share_execute",)),
     Mutation(
         "no-move-limit",
         "no more than max_moves_per_round", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if state.moves_left == most or candidate.change.shards <="
-                 " state.moves_left or (\n"
-                 "            state.emergency_osd(candidate) is not None):\n",
+                 " state.moves_left:\n",
                  "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
         "no-misplaced-limit",
         "the misplaced limit", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if misplaced <= 0 or copies <= 0 or misplaced + copies <= allowed:\n",
                  "    if True:\n"),),
         ("scenario:limit_of_misplaced",)),
@@ -164,7 +162,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
             Edit(IN_FLIGHT,
-                 "        if CLEAN in state and not has_hole and is_served and has_reported:\n",
+                 "        if is_clean and is_served and has_reported:\n",
                  "        if is_served:\n"),),
         ("scenario:few_writes",)),
     Mutation(
@@ -194,35 +192,35 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-backfill-cap",
         "max_backfills_per_osd", (
-            Edit(THROTTLE,
-                 "            if shards >= most and not _is_alone(state, candidate):\n",
-                 "            if False:\n"),),
+            Edit(CHECKS,
+                 "    if not most or _is_alone(state, candidate):\n",
+                 "    if True:\n"),),
         ("scenario:limit_of_transit",)),
     Mutation(
         "no-transit-cap",
         "max_transit_ratio", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if osd is None or _is_alone(state, candidate):\n",
                  "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
         "hidden-transit",
         "what was sent and does not show yet is in transit", (
-            Edit(THROTTLE,
+            Edit(TRAFFIC,
                  "        if pg is not None and not pg.is_moving:\n",
                  "        if False:\n"),),
         ("scenario:transit_execute",)),
     Mutation(
         "no-item-bound",
         "max_upmap_items", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if left is None or added <= 0 or added <= left:\n",
                  "    if True:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "no-item-bound-anywhere",
         "max_upmap_items, in plans and before sending", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    if left is None or added <= 0 or added <= left:\n",
                  "    if True:\n"),
             Edit(OPTIONS,
@@ -232,7 +230,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-shard-bound",
         "osd_max_pg_per_osd_hard_ratio", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "        if count + 1 > most > 0:\n",
                  "        if False:\n"),),
         ("scenario:items_execute",)),
@@ -253,9 +251,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "withheld-forgotten",
         "an OSD that has withheld a PG gets none later", (
-            Edit(THROTTLE,
-                 "state.pg_shards(osd), limits.withheld_at.get(osd, limits.max_pg_shards)\n",
-                 "state.pg_shards(osd), limits.max_pg_shards\n"),),
+            Edit(CHECKS,
+                 "        most = limits.withheld_at.get(osd, limits.max_pg_shards)\n",
+                 "        most = limits.max_pg_shards\n"),),
         ("control/test_withheld_pgs.py -k later",)),
     Mutation(
         "withheld-taken-back-when-off",
@@ -267,7 +265,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-shard-bound-anywhere",
         "osd_max_pg_per_osd_hard_ratio, in plans and before sending", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "        if count + 1 > most > 0:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE,
-    UNDO_PLAN, Edit, Mutation)
+    BATCH, CHECKS, CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, ROUND_STATE, UNDO_PLAN, Edit,
+    Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "nothing-is-bound",
         "a change that moves data keeps every check", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS\n",
                  "    return _CHECKS_WITHOUT_MOTION\n"),),
         ("scenario:limit_of_shards",)),
     Mutation(
         "a-cancel-moves-data",
         "a plan that is to move nothing drops what would", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "        if void is None and kind in MOTIONLESS and not"
                  " candidate.moves_nothing:\n",
                  "        if False:\n"),),
@@ -35,8 +35,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "cancel-takes-what-is-being-copied",
         "cancel leaves alone what has begun to move", (
             Edit(UNDO_PLAN,
-                 "    return (pg.is_moving and pg.uncopied_ratio >= 1.0\n",
-                 "    return (pg.is_moving\n"),),
+                 "    if not pg.is_moving or pg.uncopied_ratio < 1.0:\n",
+                 "    if not pg.is_moving:\n"),),
         ("undo/test_undo_plan.py",)),
     Mutation(
         "undo-overrides-others",
@@ -48,7 +48,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-has-arrived-is-not-bound",
         "what an undo has found on its way is bound by all limits once it has arrived", (
-            Edit(THROTTLE,
+            Edit(ROUND_STATE,
                  "        if not is_motionless and change.shards < len(gains):\n",
                  "        if False:\n"),),
         ("undo/test_what_comes_in_between.py",)),

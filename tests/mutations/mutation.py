@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
-THROTTLE = "equilibrium_mgr/execution/throttle.py"
+TRAFFIC = "equilibrium_mgr/execution/traffic.py"
+PG_NUM_STEPS = "equilibrium_mgr/execution/pg_num_steps.py"
+ROUND_STATE = "equilibrium_mgr/execution/round_state.py"
+CHECKS = "equilibrium_mgr/execution/checks.py"
+BATCH = "equilibrium_mgr/execution/batch.py"
 GUARDS = "equilibrium_mgr/execution/guards.py"
 CLUSTER_GUARDS = "equilibrium_mgr/control/cluster_guards.py"
 COOLDOWN = "equilibrium_mgr/execution/outcomes.py"

@@ -20,26 +20,25 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unknown-is-movable-anywhere",
         "what has not been reported is not moved", (
             Edit(SNAPSHOT_BUILDER,
-                 "pool.immovable or unknown or fault",
-                 "pool.immovable or fault"),
+                 "shard, unknown or fault)",
+                 "shard, fault)"),
             Edit(SNAPSHOT_BUILDER,
-                 "            if not immovable and not awaited.isdisjoint(up):\n",
-                 "            if False:\n"),),
+                 "        if not self._awaited.isdisjoint(up):\n",
+                 "        if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unreported-osds",
         "nothing of PGs on OSDs that have not reported", (
             Edit(SNAPSHOT_BUILDER,
-                 "            if not immovable and not awaited.isdisjoint(up):\n",
-                 "            if False:\n"),),
+                 "        if not self._awaited.isdisjoint(up):\n",
+                 "        if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unknown-weighs-nothing",
         "what has not been reported counts as its pool's mean", (
             Edit(SNAPSHOT_BUILDER,
-                 "max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0\n"
-                 "                    or shard.omap_bytes > 0 else 0),\n",
-                 "shard.objects if unknown is None else 0,\n"),
+                 "max(shard.objects, least_objects),",
+                 "shard.objects if unknown is None else 0,"),
             Edit(SNAPSHOT_BUILDER,
                  "pg_status.get(\"misplaced_objects\", 0) + silent,\n",
                  "pg_status.get(\"misplaced_objects\", 0),\n"),),
@@ -71,7 +70,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit("equilibrium_mgr/execution/size_check.py",
                  "        if new:\n",
                  "        if False:\n"),),
-        ("scenario:swelling",)),
+        ("scenario:swelling_default scenario:swelling",)),
     Mutation(
         "stopped-is-sent",
         "what a plan wants of a stopped pool is void", (
@@ -107,7 +106,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(BALANCER,
-                 "        if self.dispatcher.corrections.has_unconfirmed_excess and not"
+                 "        if dispatcher.corrections.has_unconfirmed_excess and not"
                  " is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"
@@ -124,15 +123,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "metadata-is-multiplied",
         "metadata and omap of a shard take the same on every OSD, and at every position", (
             Edit(OSD_FACTORS,
-                 "(1.0 - metadata) if metadata else of_data\n",
-                 "1.0\n"),),
+                 "    return 1.0 + (of_data - 1.0) * (1.0 - metadata)\n",
+                 "    return of_data\n"),),
         ("snapshot/test_osd_factors.py",)),
     Mutation(
         "impossible-figures-are-believed",
         "figures that no hardware can have say nothing of an OSD", (
             Edit(OSD_FACTORS,
-                 "        if not all(_is_within(ratio / usual, _MOST_RATIO) for",
-                 "        if False and not all(_is_within(ratio / usual, _MOST_RATIO) for"),),
+                 " for row in rows if _is_within(row[0] / usual, _MOST_RATIO)]\n",
+                 " for row in rows]\n"),),
         ("snapshot/test_osd_factors.py",)),
     Mutation(
         "what-comes-is-there-at-once",

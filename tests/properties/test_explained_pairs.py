@@ -7,7 +7,9 @@ from typing import Any, Dict, List, Sequence, Tuple
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.guards import blocked_pools
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.execution.throttle import ThrottleState, next_batch, osd_traffic
+from equilibrium_mgr.execution.batch import next_batch
+from equilibrium_mgr.execution.round_state import ThrottleState
+from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.observation.cluster_view import MOVING, make_view
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.options import PgShardLimits

@@ -51,7 +51,7 @@ def test_s2_targets_are_up_and_in_and_have_weight(case: Planned) -> None:
 def test_s3_no_target_passes_its_fill_limit_in_the_emitted_order(case: Planned) -> None:
     """The planner's promise: each change's data has arrived, and its sources are free, before the
     next one goes; what was in flight before has arrived. That sources hold their copy until then
-    is for the executor, who sends only so much at once (execution/throttle.py)."""
+    is for the executor, who sends only so much at once (execution/checks.py)."""
     ratio = case.snapshot.backfillfull_ratio - FILL_MARGIN
     now = Replay(case.snapshot)
     for change, moves in by_change(case.plan):

@@ -59,8 +59,15 @@ def test_shards_are_as_large_as_devices_have_them(seed: int) -> None:
 
 
 def test_an_osd_that_has_stopped_reporting_makes_no_shard_larger() -> None:
+    """Its last figures are from when it deleted twice its shards of pool 1."""
     cluster = odd_cluster()
     expected = cluster.snapshot().pgs
+    cluster.stored = cluster.pool_statfs()
+    for row in cluster.stored:
+        if (row["poolid"], row["osd"]) == (1, OSDS - 1):
+            for key in ("allocated", "data_stored"):
+                cluster.store_stats[1][key] += 2 * row[key]
+                row[key] *= 3
     reading = cluster.reading()._replace(stale_osds=frozenset([OSDS - 1]))
     for pgid, pg in SnapshotBuilder().build(reading).pgs.items():
         assert pg.shard_bytes == pytest.approx(expected[pgid].shard_bytes, rel=0.01)

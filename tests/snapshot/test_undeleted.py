@@ -212,13 +212,14 @@ def test_the_size_of_shards_stays_between_its_bounds_while_copies_are_missing() 
                            for pgid, record in cluster.records.items()}
 
 
-def stored_thrice(cluster: Cluster, pool: int, factor: int = 3) -> None:
+def stored_times(cluster: Cluster, pool: int, factor: int = 3) -> None:
     """OSDs store so many bytes for each byte that `by_pool` has of a pool."""
-    cluster.stored = [{**row, **dict.fromkeys(("allocated", "data_stored"),
-                                              factor * row["data_stored"])}
-                      if row["poolid"] == pool else row for row in cluster.stored]
-    cluster.store_stats[pool] = dict.fromkeys(("allocated", "data_stored"), sum(
-        row["data_stored"] for row in cluster.stored if row["poolid"] == pool))
+    total = 0
+    for row in cluster.stored:
+        if row["poolid"] == pool:
+            row["data_stored"] = row["allocated"] = factor * row["data_stored"]
+            total += row["data_stored"]
+    cluster.store_stats[pool] = {"allocated": total, "data_stored": total}
 
 
 @pytest.mark.parametrize(("deleted", "expected"), [(1, 2 / 3), (2, 6.0)])
@@ -226,13 +227,13 @@ def test_what_every_osd_deletes_may_be_of_any_pool(deleted: int, expected: float
     """A mgr takes over while each OSD deletes a shard of a pool that takes thrice its bytes."""
     cluster = with_larger_shards()
     builder = by_pool(cluster)
-    cluster.stored = [{**row, "data_stored": row["data_stored"] + deleted * DATA}
-                      if row["poolid"] == deleted else row for row in cluster.stored]
-    stored_thrice(cluster, deleted)
+    for row in cluster.stored:
+        if row["poolid"] == deleted:
+            row["data_stored"] += deleted * DATA
     for osd, shards in enumerate(SHARDS):
         told(cluster, osd, 3 * (shards + 3), shards + 2)
-    stored_thrice(cluster, 3 - deleted, 1)   # as `told` has set another
-    stored_thrice(cluster, deleted, 1)
+    stored_times(cluster, deleted)
+    stored_times(cluster, 3 - deleted, 1)
     pgs = look(builder, cluster).pgs
     assert pgs["2.1"].shard_bytes / pgs["1.1"].shard_bytes == pytest.approx(expected, rel=0.01)
 
@@ -240,7 +241,7 @@ def test_what_every_osd_deletes_may_be_of_any_pool(deleted: int, expected: float
 def test_a_pool_is_as_large_as_told_although_no_copy_is_certainly_whole() -> None:
     cluster = with_larger_shards()
     builder = by_pool(cluster)
-    stored_thrice(cluster, 2)
+    stored_times(cluster, 2)
     for osd in range(len(SHARDS)):
         cluster.pg(f"2.{osd}", [osd], num_bytes=2 * DATA, objects=1000,
                    state="active+recovering+degraded")
@@ -253,17 +254,17 @@ def test_what_has_left_an_osd_is_as_large_as_that_osd_tells() -> None:
     store four bytes for each."""
     cluster = with_larger_shards()
     builder = by_pool(cluster)
-    stored_thrice(cluster, 2)
+    stored_times(cluster, 2)
     look(builder, cluster)
     cluster.up = {**cluster.up, "2.0": [1]}
     told(cluster, 0, SHARDS[0] + 2, SHARDS[0] + 1)
     told(cluster, 1, SHARDS[1] + 4, SHARDS[1] + 2)
     cluster.epoch = 101
     by_pool(cluster)
-    cluster.stored.append({"poolid": 2, "osd": 0, "allocated": 0, "data_stored": 2 * DATA})
-    cluster.stored = [row for row in cluster.stored
-                      if (row["poolid"], row["osd"]) != (2, 0) or row["data_stored"]]
-    stored_thrice(cluster, 2, 4)
+    for row in cluster.stored:
+        if (row["poolid"], row["osd"]) == (2, 0):
+            row["data_stored"] = 2 * DATA
+    stored_times(cluster, 2, 4)
     pgs = look(builder, cluster).pgs
     assert pgs["2.1"].shard_bytes / pgs["1.1"].shard_bytes == pytest.approx(8.0, rel=0.01)
 
@@ -271,7 +272,7 @@ def test_what_has_left_an_osd_is_as_large_as_that_osd_tells() -> None:
 def test_shards_of_a_pool_that_is_gone_are_as_large_as_they_were() -> None:
     cluster = with_larger_shards()
     builder = by_pool(cluster)
-    stored_thrice(cluster, 2)
+    stored_times(cluster, 2)
     for osd, shards in enumerate(SHARDS):
         cluster.osd(osd, used=GIB + (shards + 6) * DATA)
     look(builder, cluster)

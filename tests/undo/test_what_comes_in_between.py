@@ -8,7 +8,8 @@ from typing import Any, List, Tuple
 import pytest
 
 from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.batch import Decision, next_batch
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
 from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
 from mgr_stub.console.session import Session

@@ -2,8 +2,8 @@
 
 A pool's bytes on an OSD are a free number if the sums keep its rule. T is the sum of one shard of
 each PG of the pool. If the rule lets a bucket have at most m shards of one PG, the pool may have at
-most m · T bytes there, and on one OSD at most T. Splitting every PG by itself would allow no more:
-each PG can have the proportions of its pool.
+most m · T bytes there, and on one OSD at most T. Splitting every PG separately would allow no
+more: each PG can have the proportions of its pool.
 
 PGs that cannot be moved at the moment count as movable. The bounds of utilization leave two kinds
 of shards on their OSDs: those on OSDs where the pool's rule places none, and the few bytes that any
@@ -104,7 +104,7 @@ class Demand:
 
 
 class PoolDemand:
-    """The part of one pool in a demand. It may have no bytes."""
+    """The part of one pool in a demand, with or without bytes."""
 
     def __init__(self, pool: int, reach: Reach) -> None:
         self.pool = pool
@@ -255,7 +255,7 @@ class Cut(NamedTuple):
     size_bytes: int
     used_bytes: int         # when everything in flight has arrived
     full_bytes: int         # at full_ratio, or used bytes if they are more
-    can_leave_bytes: int    # shards with a legal place elsewhere, even if not all have it at once
+    can_leave_bytes: int    # shards with a legal place elsewhere, even if it cannot hold all of them
     kept: Tuple[KeptBytes, ...]
 
     @property

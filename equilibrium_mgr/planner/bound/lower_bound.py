@@ -55,7 +55,7 @@ class UtilizationBounds(NamedTuple):
     """Utilizations are ratios of a device's size.
 
     An OSD with a lowered weight has its share of the utilization of other OSDs under the same
-    takes. `highest` and `at_bound` also have sets on which no pool places data.
+    takes. `highest` and `at_bound` also have sets without data of any pool.
     """
 
     sets: Tuple[OsdSet, ...]
@@ -162,7 +162,7 @@ def _members(snapshot: Snapshot, osds: Iterable[int]) -> Dict[str, Sequence[int]
 
 def _highest(osds: Iterable[int], utilizations: Mapping[int, float]
              ) -> Tuple[float, FrozenSet[int]]:
-    """Returns the highest utilization of the OSDs, and the OSDs that have it."""
+    """Returns the highest utilization of the OSDs, and the OSDs at that utilization."""
     highest = max([utilizations[osd] for osd in osds])
     least = highest * (1.0 - _SAME)
     return highest, frozenset([osd for osd in osds if utilizations[osd] >= least])
@@ -178,7 +178,7 @@ def _level(snapshot: Snapshot, name: str, component: Component, parts: Dict[int,
     raised = False
     for osd in component.osds & shares.keys():
         part, share, fair = parts[osd], shares[osd], solution.fair[osd]
-        # its bucket would have it hold more of its capacity than other OSDs
+        # its bucket would fill it more than other OSDs, as ratios of their capacity
         if fair > share > part.fixed_utilization:
             size = int(part.size_bytes * (share / fair))
             parts[osd] = part._replace(size_bytes=max(1, size))
@@ -213,7 +213,7 @@ def _solved(snapshot: Snapshot, component: Component,
     osds = [snapshot.osds[osd] for osd in sizes]
     ceiling = max([(osd.target_bytes - osd.spared_bytes) / sizes[osd.id] for osd in osds])
     drained_bytes = sum([osd.target_bytes for osd in snapshot.osds.values() if osd.drained])
-    # all of it may have to go to one OSD
+    # in the worst case one OSD gets all of it
     ceiling += drained_bytes / min(sizes.values())
     network = build_network(component, parts, ceiling)
     tiers = max_min_levels(network)

@@ -208,7 +208,7 @@ class Piece(NamedTuple):
 
 
 def whole(network: CapacityNetwork) -> Piece:
-    """Returns a network as one piece."""
+    """Returns the piece with all nodes of a network."""
     nodes = list(range(len(network.demands)))
     return Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})
 
@@ -354,13 +354,14 @@ def build_network(component: Component, parts: Mapping[int, SinkPart],
 def _alike(component: Component, parts: Mapping[int, SinkPart], ceiling: float
            ) -> Iterable[Tuple[Tuple[_Paths, Optional[int]], List[int]]]:
     """Returns ((paths, OSD if it needs a separate sink), OSDs of the sink)."""
-    negligible = _NEGLIGIBLE * sum([demand.all_bytes for demand in component.demands])
-    tight = [demand for demand in component.demands
+    demands = component.demands
+    negligible = _NEGLIGIBLE * sum([demand.all_bytes for demand in demands])
+    tight = [demand for demand in demands
              if demand.osd_limit_counts() and demand.all_bytes > negligible]
     alike: Dict[Tuple[_Paths, Optional[int]], List[int]] = {}
-    at_once = OSDS_AT_ONCE // len(component.demands) + 1
+    at_once = OSDS_AT_ONCE // len(demands) + 1
     for osd in piecewise(sorted(component.osds), at_once):
-        paths = tuple([demand.reach.paths.get(osd) for demand in component.demands])
+        paths = tuple([demand.reach.paths.get(osd) for demand in demands])
         most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
         single = None
         if any(one.single_bytes < most for one in tight if osd in one.reach.osds):

@@ -3,8 +3,8 @@
 A pool's free space ends when its first OSD is at full_ratio. Until then clients have made each of
 its shards grow alike, and all shards of the cluster still fit on the OSDs. So the free space is at
 most the growth with which shards that can be split at will fit (see `demand`). This is a maximum
-flow with a parameter. Newton's method finds it on the minimum cuts, each of which is a bound by
-itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
+flow with a parameter. Newton's method finds it on the minimum cuts, and each of these proves a
+bound (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
 optimization", 1993).
 
 A placement here is legal, and no OSD is above full_ratio that is not there now.

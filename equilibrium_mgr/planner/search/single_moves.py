@@ -22,7 +22,7 @@ from .joint_moves import JointMoves
 #: Legal targets examined before the search for a better one ends.
 _TARGETS = 6
 
-#: A move that drops upmap items is made if it gains this ratio of the gain of the best move.
+#: A move that drops upmap items is made instead of the best move if it gains this ratio of it.
 _NEARLY = 0.95
 
 #: Pools of an OSD that are examined closely in one turn of the OSD.
@@ -159,17 +159,22 @@ class Descent:
             best = self._group_by_group(source, grouped, gains, groups, price, strict)
         else:
             best = self._list_by_list(source, grouped, price, strict)
-        if best is None or source not in self._placement.pinned:
+        pinned = self._placement.pinned.get(source)
+        if best is None or pinned is None:
             return best
-        return self._unpinning(source, price, best)
+        return self._unpinning(source, pinned, price, best)
 
-    def _unpinning(self, source: int, price: float, best: Candidate) -> Candidate:
-        """Returns the best move of a shard to its CRUSH mapping, which drops upmap items, if it
-        gains nearly as much as `best`; else `best`."""
+    def _unpinning(self, source: int, pinned: Sequence[Tuple[int, int]], price: float,
+                   best: Candidate) -> Candidate:
+        """Returns the best move of a shard to where CRUSH wants it, or `best` if none of them gains
+        nearly as much. Such a move drops upmap items: after `freeze` they are many.
+
+        `pinned`: (PG, the OSD that CRUSH wants) of the shards on the source.
+        """
         placement, costs = self._placement, self._costs
-        floor = _NEARLY * best.gain
-        least = best.gain - best.utilization_gain   # of counts: fewer items are worth no space
-        for pg, target in placement.pinned[source]:
+        found, floor = best, _NEARLY * best.gain
+        least_counts = best.gain - best.utilization_gain   # fewer items are worth no space
+        for pg, target in pinned:
             up, size = placement.up[pg], placement.pg_bytes[pg]
             if source not in up or target in up or source not in placement.initial_up[pg]:
                 continue
@@ -177,15 +182,14 @@ class Descent:
             if not self._limits.fits(target, size, group, -1):
                 continue
             gain = costs.utilization_gain(source, target, size) - price * size
-            counts = (costs.count_gain_on_leave(group, source)
-                      - costs.count_loss_on_enter(group, target))
-            move_cost = costs.move_cost[source]
-            whole = gain + counts - move_cost
-            if whole <= floor or counts < least:
+            counts = costs.count_gain_on_leave(group, source)
+            counts -= costs.count_loss_on_enter(group, target)
+            gain -= costs.move_cost[source]
+            if gain + counts <= floor or counts < least_counts:
                 continue
             if placement.is_legal(pg, source, target):
-                best, floor = Candidate(whole, gain - move_cost, pg, target), whole
-        return best
+                found, floor = Candidate(gain + counts, gain, pg, target), gain + counts
+        return found
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:

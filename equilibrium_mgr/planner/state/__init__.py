@@ -1,4 +1,4 @@
-"""The placement while it is being planned, in flat lists: legality and costs of moves.
+"""The placement during planning, in flat lists: legality and costs of moves.
 
-May import planner.bound, planner.objective, plan and what is below them.
+May import planner.bound, planner.objective, plan and the folders below them.
 """

@@ -18,7 +18,7 @@ from .placement_state import PlacementState
 from .target_index import SortedOsds, TargetEntry
 
 
-#: Shards per free byte of a group that may have none. It is above zero because it is a divisor.
+#: Shards per free byte of a group without any. It is above zero because it is a divisor.
 _NEXT_TO_NONE = 1e-300
 _NO_BYTES = 5e-324   # as a divisor of a count: the pressure is infinite
 
@@ -73,7 +73,7 @@ class SearchConstraints:
         self.max_pressure: Dict[int, float] = dict(self._pressure_limits)
 
     def _first_limits(self, least: float, levels: Sequence[float]) -> List[float]:
-        """Returns the most used bytes of each OSD. `least`: a maximum that every class may have."""
+        """Returns the most used bytes of each OSD. `least`: a maximum for every class."""
         placement = self._placement
         highest = dict.fromkeys(self.class_of, least)
         for i, name in enumerate(self.class_of):
@@ -90,7 +90,8 @@ class SearchConstraints:
         """Returns data group → the pressure at which its pool has lost the most that it may."""
         total: Dict[int, int] = {}   # pool → bytes
         for group in self._groups:
-            total[group.pool.id] = total.get(group.pool.id, 0) + group.total_bytes
+            number = group.pool.id
+            total[number] = total.get(number, 0) + group.total_bytes
         limits: Dict[int, float] = {}
         for number, pressure in self._highest_pressures(True).items():
             group = self._placement.groups[number]
@@ -162,7 +163,7 @@ class SearchConstraints:
     def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
         """Allows each group in `tightened` its present highest pressure, and `slack` (a ratio) more.
 
-        Other data groups may have the highest pressure that a pool may ever have.
+        Other data groups get the highest pressure that their pool allows.
         """
         for group, pressure in self._highest_pressures(of_pools).items():
             more = slack if group in self.tightened else inf
@@ -218,10 +219,13 @@ class SearchConstraints:
             return False
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
             return False
-        if more > 0 and minus in limits and (
-                counts[minus][osd] - (plus != minus) > limits[minus] * max(0.0, free)):
-            return False
-        return plus == minus or plus not in limits or counts[plus][osd] + 1 <= limits[plus] * free
+        if more > 0 and minus in limits:
+            left = counts[minus][osd] - (plus != minus)
+            if left > limits[minus] * max(0.0, free):
+                return False
+        if plus == minus or plus not in limits:
+            return True
+        return counts[plus][osd] + 1 <= limits[plus] * free
 
 
 #: The search leaves a set as it is if single moves move less than this (a ratio of its bytes) and its
@@ -246,23 +250,23 @@ class OsdSetState:
 
     def __init__(self, placement: PlacementState, osds: Iterable[int], osd_set: OsdSet,
                  bounds: UtilizationBounds) -> None:
-        self.osds = tuple([placement.index_of[osd] for osd in osds])
+        own = self.osds = tuple([placement.index_of[osd] for osd in osds])
         #: all OSDs of the set: data that leaves `osds` can end there
-        self.helpers = self.osds
-        if len(self.osds) < len(osd_set.osds):
+        self.helpers = own
+        if len(own) < len(osd_set.osds):
             self.helpers = tuple([placement.index_of[osd] for osd in osd_set.osds])
-        self.members = frozenset(self.osds)
-        self._initial_used_bytes = [placement.used_bytes[i] for i in self.osds]
+        self.members = frozenset(own)
+        self._initial_used_bytes = [placement.used_bytes[i] for i in own]
         self.needs_tightening = True
         self.may_reach = 0.0   # utilization to which data of other classes may fill the OSDs
-        lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
+        lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in own}
         self.bound = max(lowest.values())
         #: its OSDs are equally full for clients, not by their sizes (plan/fixed_bytes.py)
         self._is_leveled = any(
             placement.snapshot.osds[osd].fixed_bytes for osd in osd_set.osds)
-        sizes = [placement.size_bytes[i] for i in self.osds]
+        sizes = [placement.size_bytes[i] for i in own]
         self.size_bytes = sum(sizes)
-        wanted = [lowest[i] * placement.size_bytes[i] for i in self.osds]
+        wanted = [lowest[i] * placement.size_bytes[i] for i in own]
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(wanted) / max(1e-9, self.bound)
         #: bytes above the lowest possible utilizations: an even placement needs no fewer moved
@@ -359,13 +363,13 @@ def _lower_bound_of(state: OsdSetState, fuller: Sequence[OsdSetState], placement
                     bounds: UtilizationBounds, weights: Weights) -> None:
     """Lowers the bound of a class by the bytes that fuller classes can take instead."""
     spare = 0.0   # bytes up to the goals of OSDs whose lowest utilization is that of this class
+    bound = state.bound
     for before in fuller:
-        more = before.bound + before.goal_above_bound(weights) - state.bound
+        more = before.bound + before.goal_above_bound(weights) - bound
         for i in before.osds:
-            if abs(bounds.utilizations[placement.osd_ids[i]] - state.bound) < _LEVEL:
+            if abs(bounds.utilizations[placement.osd_ids[i]] - bound) < _LEVEL:
                 spare += more * placement.size_bytes[i]
-    lowered = max(state.bound - spare / state.size_bytes, state.mean(placement))
-    level = min(state.bound, lowered)
+    level = min(bound, max(bound - spare / state.size_bytes, state.mean(placement)))
     state.may_reach = max(level, min(fuller[0].bound, state.max_utilization(placement)))
     # they take data of fuller classes at first, and give it back if their utilizations are level
     state.bound = min(state.may_reach, level) if spare else state.may_reach

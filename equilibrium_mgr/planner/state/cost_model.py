@@ -29,15 +29,16 @@ def pressures(placement: PlacementState, group: ShardGroup,
     up: about the result of balancing only PG counts. It ignores failure domains.
     """
     osds = [i for i in group.osds if placement.is_usable[i] and free[i] > 0.0]
-    if not osds or not group.shard_count:
+    count = group.shard_count
+    if not osds or not count:
         return 0.0, 0.0
     total = sum([placement.capacity_bytes[i] for i in osds])
     even = 0.0
     for i in osds:
-        shards = group.shard_count * placement.capacity_bytes[i] / total
+        shards = count * placement.capacity_bytes[i] / total
         even = max(even, math.ceil(shards - _ROUNDING) / free[i])
     give_way()
-    pgs = group.shard_count // max(1, group.block.positions)
+    pgs = count // max(1, group.block.positions)
     levels = _domain_levels(placement, group, osds, pgs)
     room = [free[i] for i in osds]
 
@@ -50,10 +51,10 @@ def pressures(placement: PlacementState, group: ShardGroup,
             for index, value in zip(parent, sums):
                 above[index] += value
             sums = [min(most, value) for value in above]
-        return sum(sums) >= group.shard_count
+        return sum(sums) >= count
 
-    low = high = group.shard_count / sum(room)
-    most = 4.0 * group.shard_count / min(room)
+    low = high = count / sum(room)
+    most = 4.0 * count / min(room)
     while high < most and not places_all(high):
         low, high = high, high * 1.5
     while high - low > _PRECISION * high:
@@ -145,7 +146,9 @@ class CostModel:
         Returns False once no bytes are left for moves that improve this.
         """
         count = self.placement.groups[group].counts[osd]
-        if count < 2 or self.far_bytes_left <= 0.0 or not holds_data(self.pool_weights[group]):
+        if count < 2 or self.far_bytes_left <= 0.0:
+            return False
+        if not holds_data(self.pool_weights[group]):
             return False
         free = self.free[osd]
         return not free or count > self.far_pressure[group] * free
@@ -224,7 +227,8 @@ def _pool_weights(placement: PlacementState) -> List[float]:
     """Returns the weight of each group's pool; 0 for groups whose shards hold no data."""
     totals: Dict[int, int] = {}   # pool → bytes
     for group in placement.groups:
-        totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
+        pool = group.pool.id
+        totals[pool] = totals.get(pool, 0) + group.total_bytes
     everything = max(1, sum(totals.values()))
     weights: List[float] = []
     for group in placement.groups:

@@ -292,7 +292,8 @@ class PlacementState:
         position = up.index(source)
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
-        size = self.bytes_of[group.index][pg]
+        index = group.index
+        size = self.bytes_of[index][pg]
         up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
         if self._upmap_pairs_left is not None:
             self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
@@ -306,13 +307,14 @@ class PlacementState:
         self.shards[target].append(pg)
         if group.domain_bits:
             group.add_reachable_domains(up)
-        self.changes[source].append((group.index, size))
-        self.changes[target].append((group.index, size))
+        change = index, size
+        self.changes[source].append(change)
+        self.changes[target].append(change)
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
         for observe in self.observers:
-            observe(pg, source, target, group.index)
+            observe(pg, source, target, index)
 
     @property
     def moves_made(self) -> int:
@@ -325,9 +327,10 @@ class PlacementState:
         """Adds all PGs in one pass, in an order that does not depend on a dictionary."""
         get, shard_counts = self.index_of.get, self.shard_counts
         for pool_id, pgs in _in_order(self.snapshot):
-            pool = self.snapshot.pools.get(pool_id)
-            size = pool.size if pool is not None else -1
             groups = self.groups_of_pool.get(pool_id)
+            size = -1
+            if groups is not None:
+                size = self.snapshot.pools[pool_id].size
             for pg in piecewise(pgs, _PGS_A_PIECE):
                 up = tuple([get(osd, -1) for osd in pg.up])
                 for i in up:

@@ -148,14 +148,15 @@ class BlockLayout:
         parents: Dict[int, int] = {}
         if self.block.is_msr:
             return None
-        for number, domain in enumerate(self.block.domains):
+        domains = self.block.domains
+        for number, domain in enumerate(domains):
             buckets = self._buckets(domain)
             children = _by_parent(buckets, parents).values()
             if domain.shards_per_bucket > 1 and any(
                     len(siblings) > domain.buckets_per_parent for siblings in children):
                 within: Dict[int, int] = {}
-                if number + 1 < len(self.block.domains):
-                    within = self._buckets(self.block.domains[number + 1])
+                for inner in domains[number + 1:number + 2]:
+                    within = self._buckets(inner)
                 others: Dict[int, Tuple[int, ...]] = {}
                 for siblings in children:
                     for bucket in siblings:
@@ -184,23 +185,24 @@ def build_groups(snapshot: Snapshot,
 
     If all positions of a pool have the same group, the pool has one index.
     """
-    layouts: Dict[int, BlockLayout] = {}
+    layouts: Dict[PlacementBlock, BlockLayout] = {}
     groups: List[ShardGroup] = []
     groups_of_pool: Dict[int, List[int]] = {}
     for pool in sorted(snapshot.pools.values(), key=lambda p: p.id):
-        if pool.rule is None:
+        rule = pool.rule
+        if rule is None:
             continue
-        ratios = pool.position_ratios or [1.0] * pool.rule.size
+        ratios = pool.position_ratios or [1.0] * rule.size
         indices: List[int] = []
-        for block in pool.rule.blocks:
-            if id(block) not in layouts:
-                layouts[id(block)] = BlockLayout(pool.rule, block, osd_ids)
+        for block in rule.blocks:
+            if block not in layouts:
+                layouts[block] = BlockLayout(rule, block, osd_ids)
             known: Dict[float, int] = {}   # ratio of sizes → its group
             for ratio in ratios[block.start:block.start + block.positions]:
                 if ratio not in known:
                     known[ratio] = len(groups)
                     groups.append(ShardGroup(
-                        len(groups), pool, layouts[id(block)], len(osd_ids), ratio))
+                        len(groups), pool, layouts[block], len(osd_ids), ratio))
                 indices.append(known[ratio])
         groups_of_pool[pool.id] = indices if len(set(indices)) > 1 else indices[:1]
     return groups, groups_of_pool

@@ -177,7 +177,8 @@ def _at_most_all(ratio: float) -> str:
 
 
 def _stage_lines(begin: str, bounds: BoundFigures, snapshot: Snapshot) -> List[str]:
-    """Says what has no place. `begin`: of which stage, in front of each sentence."""
+    """Names the pools and classes that do not fit. `begin`: names the stage, in front of each
+    sentence."""
     lines = short_lines(begin, bounds.missing_shards)
     full = [name for name, highest in bounds.highest.items() if highest > snapshot.full_ratio]
     if full:

@@ -32,7 +32,7 @@ def format_osd(osd: Optional[int]) -> str:
 
 
 def text_of(lines: Sequence[str]) -> str:
-    """Returns the lines as one text, without the empty ones."""
+    """Joins lines, without the empty ones."""
     return "\n".join([line for line in lines if line])
 
 
@@ -104,12 +104,15 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         planned = class_usage(view.snapshot, planned_used)
     rows: List[Row] = []
     for name, now in view.classes_now.items():
+        mean = None
+        if now.size_bytes:
+            mean = now.used_bytes / now.size_bytes
         row = {
             "device_class": name,
             "osds": now.osds,
             "size_bytes": now.size_bytes,
             "used_bytes": now.used_bytes,
-            "utilization": now.used_bytes / now.size_bytes if now.size_bytes else None,
+            "utilization": mean,
             "bound_utilization": view.bounds.get(name),
             **_class_figures("", now),
             **_class_figures("soon_", soon.get(name)),

@@ -24,22 +24,23 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
               limit: Optional[int]) -> CommandAnswer:
     """Shows the free space now, and after the wanted changes of the look. `plan`: the name of the
     kept plan that has these changes, if any. Raises CommandError for a wrong sort key or limit."""
-    now, planned, later = look.view.usage_now(), None, None
+    view, age, planned, later = look.view, look.age_seconds, None, None
+    now = view.usage_now()
     if look.wanted is not None:
-        planned = look.view.planned(look.wanted).usage()
+        planned = view.planned(look.wanted).usage()
         later = planned.room
-    rows = pool_rows(look.view, look.space, now, planned)
+    rows = pool_rows(view, look.space, now, planned)
     if sort is not None:
         rows = sorted_rows(rows, sort, SORT_KEYS)
     shown = limited_rows(rows, limit)
     data = {
-        **age_json(look.view, look.age_seconds),
+        **age_json(view, age),
         "plan": plan,
         "room": room_json(now.room),
         "planned_room": room_json(later),
         "pools": shown}
     when = "with the plan" if plan is None else f"with plan {plan}"
-    lines = [age_line(look.view, look.age_seconds), *room_lines(now.room, later, when)]
+    lines = [age_line(view, age), *room_lines(now.room, later, when)]
     if shown:
         lines += ["", render_table(*pool_table(shown))]
     if len(shown) < len(rows):

@@ -31,7 +31,7 @@ _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
 #: One line counts the pools with a smaller ratio of the data: nobody lacks space in them.
 _SMALL_POOL = 0.01
 
-#: A class whose maximum is this near its bound (a ratio) is near it, whatever its shards.
+#: A class whose maximum is this near its bound (a ratio) is near it, even if its shards are small.
 _NEAR_UTILIZATION = 0.0005
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
@@ -205,10 +205,11 @@ def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
     made, age = f"osdmap e{data['osdmap_epoch']}", f"{format_duration(data['age_seconds'])} old"
     pgs = plural(data["changes"], "PG")
     if data["is_outdated"]:
-        gone = data["changes"] - applicable
+        gone, are = data["changes"] - applicable, "are"
         text = f"{name} is outdated ({made}, now e{epoch}, {age}): {purpose}, {content}"
+        if gone == 1:
+            are = "is"
         if gone:
-            are = "is" if gone == 1 else "are"
             text += f"; {gone} of its {pgs} {are} elsewhere by now, and left out below"
     elif is_executing:
         text = (f"{name} is being executed ({purpose}, {made}, {age}): {content}; {applicable} of"
@@ -356,7 +357,7 @@ def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
 
 
 def joined(parts: Sequence[Sequence[str]]) -> str:
-    """Returns parts of a screen as one text, with an empty line between them."""
+    """Joins parts of a screen with an empty line between them."""
     return "\n\n".join([text_of(part) for part in parts if part])
 
 
@@ -417,7 +418,8 @@ def distance_lines(classes: Sequence[Row]) -> List[str]:
 
 
 def proven_lines(row: Row) -> List[str]:
-    """Says what is proven of a class, and what the bound means if weights are lowered."""
+    """Says how far the plan is from the best possible at most, and whether that keeps lowered
+    weights."""
     proven, saved = row["proven_utilization"], 0.0
     points = 100.0 * max(0.0, row["planned_max_utilization"] - proven)
     if row["moved_bytes"]:   # another plan with this maximum could save at most this ratio
@@ -519,8 +521,8 @@ def _cause(snapshot: Snapshot, plan: Plan, fullest: int, gap: float, shards: Map
 
 
 def _forbidden(snapshot: Snapshot, osd: int) -> Optional[Immovable]:
-    """Returns the most common reason for which the PGs of an OSD must not be moved; None if one of
-    them may."""
+    """Returns the most common reason why the PGs of an OSD must not be moved; None if one of them
+    may."""
     found: Counter[Optional[Immovable]] = Counter()
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         if osd in pg.up:
@@ -534,7 +536,7 @@ def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:
     """Returns the proof of the bounds (planner/bound/demand.py), JSON-ready: the cuts, and for each
     class and pool the number of its cut with what that proves. `classes`: the rows of `distances`.
 
-    `least_moved_bytes` of a class: what has to leave OSDs that are above its planned maximum.
+    `least_moved_bytes` of a class: the bytes above its planned maximum, which have to leave OSDs.
     `split_bytes` of a pool: the bound of its free space, as if shards could be split.
     """
     number_of = {osds: number for number, osds in enumerate(bounds.cuts)}

@@ -195,7 +195,10 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
             lines.append(f"... {plural(left, 'other')} with less data, not computed")
         tables.append(lines)
         rows.append({"type": name, "failures": found.failures, "worst": worst})
-    return {"worst": None if first is None else first.failure.name, "types": rows}, tables
+    worst_name = None
+    if first is not None:
+        worst_name = first.failure.name
+    return {"worst": worst_name, "types": rows}, tables
 
 
 def _worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
@@ -240,7 +243,7 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
 
 def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int],
                   space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Returns the lines of what follows from a failure. `down`: OSDs that are down already."""
+    """Returns the lines of the consequences of a failure. `down`: OSDs that are down already."""
     highest, fullest = recovery.fullest
     text = f"{format_percent(highest)}% ({format_osd(fullest)})"
     if recovery.too_full:
@@ -267,7 +270,7 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
                space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Says what becomes of PGs, and of which pools they are. `pgs`: pool id → their number."""
+    """Says how many PGs are in a condition, and names their pools. `pgs`: pool id → PGs."""
     if not pgs:
         return []
     names = [space[pool].name if pool in space else str(pool) for pool in sorted(pgs)]

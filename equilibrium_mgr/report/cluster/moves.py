@@ -84,16 +84,7 @@ def _order(shard: Movement) -> Tuple[Any, ...]:
 
 def _row(view: ClusterView, shard: Movement) -> Row:
     """Returns a shard, JSON-ready. It has no `source` if no OSD has this copy any more."""
-    return {
-        "pgid": shard.pgid,
-        "pool_id": shard.pool_id,
-        "pool": view.snapshot.pools[shard.pool_id].name,
-        "source": shard.source,
-        "target": shard.target,
-        "bytes": shard.bytes,
-        "left_bytes": shard.left_bytes,
-        "state": shard.state,
-        "origin": shard.origin}
+    return {**shard._asdict(), "pool": view.snapshot.pools[shard.pool_id].name}
 
 
 def _cluster_rate(view: ClusterView) -> Optional[float]:

@@ -52,9 +52,10 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
                 limit: Optional[int]) -> CommandAnswer:
     """Shows all OSDs, or those of `names`: OSDs, hosts, other buckets and device classes. Raises
     CommandError for a name that does not exist and for a wrong sort key or limit."""
-    rows = _rows(look.view, look.wanted)
+    view, age = look.view, look.age_seconds
+    rows = _rows(view, look.wanted)
     if names:
-        found = {osd for name in names for osd in _osds_of(name, look.view.snapshot)}
+        found = frozenset().union(*[_osds_of(name, view.snapshot) for name in names])
         rows = [row for row in rows if row["id"] in found]
     shown = limited_rows(sorted_rows(rows, sort or "-use", SORT_KEYS), limit)
     cells = cells_of(shown, _COLUMNS)
@@ -64,9 +65,8 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
     lines = [render_table(_HEAD, cells)]
     lines.append(rest_line(len(shown), len(rows), "OSD"))
     lines += _status_lines(shown)
-    lines.append(f"{age_line(look.view, look.age_seconds)}; IN and OUT: shards moving + waiting")
-    return CommandAnswer({**age_json(look.view, look.age_seconds), "osds": shown},
-                         text_of(lines))
+    lines.append(f"{age_line(view, age)}; IN and OUT: shards moving + waiting")
+    return CommandAnswer({**age_json(view, age), "osds": shown}, text_of(lines))
 
 
 def _rows(view: ClusterView, wanted: Optional[Collection[PgChange]]) -> List[Row]:
@@ -137,12 +137,10 @@ def _utilization(osd: Osd, used_bytes: Optional[int]) -> Optional[float]:
 
 
 def _status(osd: Osd, snapshot: Snapshot) -> List[str]:
-    """Returns what is unusual about an OSD, in Ceph's words."""
+    """Returns the unusual states of an OSD, in Ceph's words."""
     words = []
-    if osd.destroyed and not osd.up:
-        words.append("destroyed")
-    elif not osd.up:
-        words.append("down")
+    if not osd.up:
+        words.append("destroyed" if osd.destroyed else "down")
     is_out = not osd.is_in or osd.reweight <= 0.0
     if is_out:
         words.append("out")
@@ -165,7 +163,7 @@ def _osds_of(name: str, snapshot: Snapshot) -> Collection[int]:
 
 
 def _status_lines(rows: Sequence[Row]) -> List[str]:
-    """Returns, for each status of the shown OSDs, the OSDs that have it."""
+    """Returns a line for each status of the shown OSDs, with these OSDs."""
     osds: Dict[str, List[int]] = {}
     for row in rows:
         for status in row["status"]:

@@ -1,4 +1,4 @@
-"""`explain`: the reasons for which the cluster is not better balanced, counted, and what helps.
+"""`explain`: the counted reasons why the cluster is not better balanced, and the actions.
 
-May import control and what is below it, and the files of report/ itself.
+May import control and the layers below it, and the files of report/ itself.
 """

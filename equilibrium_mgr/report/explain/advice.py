@@ -1,7 +1,7 @@
-"""Tells what helps: against the reason of the loop's state, against waiting that ends nothing, and
+"""Finds the action against the reason of the loop's state, against waiting that ends nothing, and
 against a bound that no move can lower.
 
-For `status` and health checks, which count nothing themselves, and for `explain`.
+`status`, health checks and `explain` show it.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import PgShardLimits
 from ...planner.bound.lower_bound import OsdSet
 from ...runtime.formatting import format_bytes, format_deadline, format_percent, named, plural
-from ...runtime.time_slice import grouped, piecewise
+from ...runtime.time_slice import piecewise
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pool, Snapshot
@@ -36,7 +36,7 @@ _WORTH_MORE = 1.1
 _ABOUT_ONE = 1.5
 #: A shard is small enough below this ratio of the smallest OSD.
 _FINE = 0.005
-#: Limits of the advice: factor of pg_num, and PG shards per OSD if Ceph tells no limit.
+#: Limits of the advice: factor of pg_num, and PG shards per OSD if Ceph has no limit.
 _MOST_TIMES = 32
 _MOST_SHARDS = 250
 _PGS_A_PIECE = 1000   # before it yields again: about a millisecond
@@ -50,8 +50,8 @@ _BY_COPYING = (codes.DEGRADED, codes.PG_NUM_CHANGING, codes.IN_FLIGHT, codes.SOU
 
 def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
                  now: float) -> str:
-    """Returns what helps against the reason for which most shards wait, or against the reason of
-    the state, or if incoming data does not fit. `now`: seconds since the epoch."""
+    """Returns the action against the reason why most shards wait, or against the reason of the
+    state, or the action that makes incoming data fit. `now`: seconds since the epoch."""
     if view is not None:
         context = ExplainContext(view, status, settings, now=now)
         return with_room(_state_action(context), status, view)
@@ -102,8 +102,8 @@ def _counted_action(refusals: Refusals, context: ExplainContext) -> str:
 
 
 def _is_worth_explaining(context: ExplainContext) -> bool:
-    """Returns True if `explain` may have advice for a cluster that moves nothing: whole shards or
-    lowered weights keep the fullest OSD clearly above the bound of its set."""
+    """Returns True if whole shards or lowered weights keep the fullest OSD of an idle cluster clearly
+    above the bound of its set: `explain` has advice against both."""
     if context.status.state != BALANCED or not context.settings.active:
         return False
     fullest = fullest_osds(context.view, context.settings.device_classes)
@@ -144,7 +144,7 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
 
 
 def _copying_again(code: str, context: ExplainContext) -> str:
-    """Returns what lets data be copied that an outage or a flag stops; empty text if none does."""
+    """Returns the action against an outage or a flag that stops copies; empty text if none does."""
     flags = HALTING.intersection(context.snapshot.flags)
     if code == codes.DEGRADED:
         outage = find_outage(context.status, context.view)
@@ -169,8 +169,11 @@ def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
 # -- available space -------------------------------------------------------------------------------
 
 def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
-    """Returns what makes available space if the action is to wait and waiting does not end it: an
-    OSD passes backfillfull_ratio with what comes, or all of a class is above nearfull_ratio."""
+    """Returns the action, or an action that makes available space if the first one only waits.
+
+    Waiting does not help an OSD that incoming data fills above backfillfull_ratio, nor a class
+    whose OSDs are all above nearfull_ratio.
+    """
     if not action.startswith(codes.NOTHING):
         return action
     if are_most_silent(view):   # the figures are old
@@ -180,7 +183,9 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
         return _compare_disk(slow[0])
     snapshot, found = view.snapshot, view.will_not_fit()
     fits = not found or found[0].ratio_name == "nearfull_ratio"
-    highest = snapshot.nearfull_ratio if fits else snapshot.backfillfull_ratio
+    highest = snapshot.backfillfull_ratio
+    if fits:
+        highest = snapshot.nearfull_ratio
     for name, bound in view.bounds.items():
         if bound >= highest:
             return f"{_more_room(name, snapshot)}: no placement is below {format_percent(bound)}%"
@@ -199,10 +204,12 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
 
 
 def _more_room(device_class: str, snapshot: Snapshot) -> str:
-    """Returns what gives a class more space; OSDs that Ceph has marked out come first."""
+    """Returns the action that gives a class more space; OSDs that are down and out come first."""
     lost = [osd for osd in _out(device_class, snapshot) if not osd.up]
     add = f"add capacity to class {device_class}, or delete data"
-    return f"start {places(lost, snapshot)}, or {add}" if lost else add
+    if lost:
+        return f"start {places(lost, snapshot)}, or {add}"
+    return add
 
 
 def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
@@ -211,18 +218,22 @@ def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
 
 
 def _compare_disk(slow: SlowOsd) -> str:
-    """Returns what tells whether the scheduler of a slow OSD limits it, or its disk."""
-    name, kind = f"osd.{slow.osd}", "hdd" if slow.device_class == "hdd" else "ssd"
+    """Returns commands that show whether the scheduler or the disk limits a slow OSD."""
+    name, kind = f"osd.{slow.osd}", "ssd"
+    if slow.device_class == "hdd":
+        kind = "hdd"
     return (f"'ceph config show {name} osd_mclock_max_capacity_iops_{kind}' shows what it is taken"
             f" to be capable of, 'ceph tell {name} bench' what its disk does: compare both with"
             " those of others of its class; an OSD that it copies with may be the slow one")
 
 
 def room_clauses(found: Sequence[Mapping[str, Any]]) -> List[str]:
-    """Returns which OSDs pass which ratio with what comes; `found`: WillNotFit, JSON-ready."""
-    fills = grouped((f"{one['ratio_name']} {format_percent(one['ratio'])}%",
-                     f"osd.{one['osd']} ({format_percent(one['soon_utilization'])}%)")
-                    for one in found)
+    """Returns which OSDs incoming data fills above which ratio; `found`: WillNotFit, JSON-ready."""
+    fills: Dict[str, List[str]] = {}
+    for one in found:
+        ratio = f"{one['ratio_name']} {format_percent(one['ratio'])}%"
+        osd = f"osd.{one['osd']} ({format_percent(one['soon_utilization'])}%)"
+        fills.setdefault(ratio, []).append(osd)
     return [f"what comes will not fit: {named(osds, MOST_NAMED)} will be above {ratio}"
             for ratio, osds in fills.items()]
 

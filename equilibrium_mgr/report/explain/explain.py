@@ -34,8 +34,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
             age_seconds: float) -> Optional[CommandAnswer]:
     """Explains the cluster, or the OSD, pool or PG named `what`; None if there is none.
 
-    `pool_name`: of the pool that it would name. A pool may have a number as its name; `osd.` in
-    front names the OSD. `age_seconds`: of the view.
+    `pool_name`: the pool that it would name. The name of a pool can be a number; `osd.` in front
+    names the OSD. `age_seconds`: age of the view.
     """
     explained = _named(what, pool_name, context) if what else _cluster(context)
     if explained is None:
@@ -86,7 +86,9 @@ def _reason_lines(reason: Explanation, outage: Optional[Row], advice_first: bool
         lines = wrap("cluster: ", outage["sentence"], 9) + action + lines
     if advice_first:
         lines += advice
-    said = f"{reason.code}. {reason.text}" if reason.text else reason.code
+    said = reason.code
+    if reason.text:
+        said += f". {reason.text}"
     lines += wrap("reason: ", said, 8)
     for row in reason.rows:
         lines += wrap(f"{row['count']:>5}  ", row["text"], 7)
@@ -124,8 +126,8 @@ def _pool(pool: Pool, context: ExplainContext) -> Tuple[Explanation, Facts]:
 
 
 def _stopped(context: ExplainContext) -> Dict[int, str]:
-    """Returns pool id → why its moves were stopped because of their sizes, and what moves it
-    again."""
+    """Returns pool id → why the module stopped its moves because of their sizes, and the action
+    that starts them again."""
     pools = context.snapshot.pools
     return {pool: sentence(found, pools[pool].name)
             for pool, found in context.status.mispredicted.items() if pool in pools}
@@ -179,11 +181,12 @@ def _cluster_facts(context: ExplainContext) -> Facts:
 
 
 def _fullest_sentence(osd_set: OsdSet, most_now: float, view: ClusterView) -> str:
-    """Tells how far the fullest OSD of the set, as `status` finds it, is from the bound."""
+    """Says how far the fullest OSD of the set, as `status` finds it, is from the bound."""
     osds = view.snapshot.osds
     most, first = max([(osds[osd].target_utilization or 0.0, -osd) for osd in osd_set.osds])
-    above = most - osd_set.bound
-    moves = "" if abs(most - most_now) < SAME else " once all that moves has arrived"
+    above, moves = most - osd_set.bound, ""
+    if abs(most - most_now) >= SAME:
+        moves = " once all that moves has arrived"
     if abs(above) < SAME:
         distance = "as low as can be"
     elif above > 0.0:

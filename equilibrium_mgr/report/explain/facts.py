@@ -25,27 +25,30 @@ Facts = Tuple[Dict[str, Any], List[str]]
 
 #: Device classes, hosts, pools and the like that a sentence names; it counts the rest.
 _NAMES_SHOWN = 5
-#: Bytes that belong to no PG are told if they are most of an OSD, and more than this ratio of it.
+#: Bytes that belong to no PG are named if they are most of an OSD's data, and more than this ratio
+#: of its size.
 _NOBODYS = 0.05
 
 
 def explain_osd(number: int, view: ClusterView) -> Facts:
-    """Returns the utilization of an OSD, the one that it could have, and what is in the way; ratios
-    of its size."""
+    """Returns the utilization of an OSD, the one that it could have, and the obstacles; ratios of
+    its size."""
     snapshot, bounds = view.snapshot, view.utilization_bounds
     osd, osd_set = snapshot.osds[number], set_of(number, view)
     reachable = None
     if bounds is not None:
         reachable = bounds.utilizations.get(number)
     too_full = [entry for entry in view.too_full if entry.osd == number]
+    size, used = osd.device_size, osd.device[1] or osd.used_bytes
+    into, out = osd.device_bytes(osd.inbound_bytes), osd.device_bytes(osd.outbound_bytes)
     data = {
         "osd": number,
         "device_class": osd.device_class,
         "host": osd.host,
-        "size_bytes": osd.device_size,
-        "used_bytes": osd.device[1] or osd.used_bytes,
-        "inbound_bytes": osd.device_bytes(osd.inbound_bytes),
-        "outbound_bytes": osd.device_bytes(osd.outbound_bytes),
+        "size_bytes": size,
+        "used_bytes": used,
+        "inbound_bytes": into,
+        "outbound_bytes": out,
         "utilization": osd.utilization,
         "target_utilization": osd.target_utilization,
         "reachable": reachable,
@@ -53,7 +56,12 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "bound": None,
         "cannot_take": osd.unusable_reason(),
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
-    sentences = [_in_use(data)] if osd.has_statistics else []
+    sentences = []
+    if osd.has_statistics:
+        in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
+        if into or out:
+            in_use += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
+        sentences.append(in_use)
     sentences += [entry.sentence() for entry in too_full]
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
@@ -69,14 +77,6 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     if limited:
         sentences.append(f"it limits the free space of pools: {', '.join(limited)}")
     return data, sentences
-
-
-def _in_use(data: Dict[str, Any]) -> str:
-    used, into, out = data["used_bytes"], data["inbound_bytes"], data["outbound_bytes"]
-    said = f"{format_bytes(used)} of {format_bytes(data['size_bytes'])} are in use"
-    if into or out:
-        said += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
-    return said
 
 
 def _use_of_space(osd: Osd) -> List[str]:
@@ -117,7 +117,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     """Returns where the shards of a pool may be, and what forbids moving them.
 
     `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
-    `stopped`: why moves of this pool were stopped because of their sizes.
+    `stopped`: why the module stopped moves of this pool because of their sizes.
     """
     snapshot, limiting = view.snapshot, now.limiting_osd
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
@@ -165,35 +165,38 @@ def _no_more_free(bound: PoolSpaceBound, pool: Pool, snapshot: Snapshot) -> str:
     said = f"no placement leaves it more than {format_bytes(bound.free_bytes)} free:"
     if bound.kind == SPACE_CAPACITY:
         return f"{said} every OSD that its rule reaches is full then"
-    reached = pool.rule.osds() if pool.rule is not None else ()
-    full = _osds_or_hosts(sorted(bound.osds), list(reached), snapshot)
+    reached = list(pool.rule.osds()) if pool.rule is not None else []
+    full = _osds_or_hosts(sorted(bound.osds), reached, snapshot)
     return f"{said} {full} are full then, and its rule keeps it from using others alone"
 
 
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """Returns where the shards of a PG are, and why. `rejected`: PGs whose upmap items the monitor
     dropped."""
-    snapshot = view.snapshot
-    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pg.pgid)
-    primary = snapshot.primaries.get(pg.pgid)   # `up` begins with it, whatever CRUSH puts first
-    is_raw_known = primary is None
-    if items and pg.immovable and pg.raw == pg.up:   # the snapshot has `up` for a lack of `raw`
-        is_raw_known = False
-    too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
+    snapshot, pgid = view.snapshot, pg.pgid
+    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pgid)
+    primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
+    raw: Optional[List[Optional[int]]] = None
+    is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead
+    if primary is None and not is_unknown:
+        raw = _numbers(pg.raw)
+    too_full = [entry for entry in view.too_full if pgid in entry.pgids]
     data = {
-        "pgid": pg.pgid,
+        "pgid": pgid,
         "pool": pool.name,
         "state": pg.state,
         "shard_bytes": pg.shard_bytes,
         "up": _numbers(pg.up),
         "acting": _numbers(pg.acting),
-        "raw": _numbers(pg.raw) if is_raw_known else None,
+        "raw": raw,
         "upmap_items": [list(pair) for pair in items],
         "upmap_primary": primary,
         "immovable": pg.immovable,
-        "rejected": rejected[pg.pgid].reason if pg.pgid in rejected else None,
+        "rejected": None,
         "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+    if pgid in rejected:
+        data["rejected"] = rejected[pgid].reason
     sentences = []
     if pg.is_moving:
         sentences.append(f"its data is on {osds_text(pg.holders)} and on its way")
@@ -201,7 +204,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     if items:
         pairs = [f"osd.{source} to osd.{target}" for source, target in items]
         shown = f"it has upmap items: {', '.join(pairs)}"
-        if is_raw_known:
+        if raw is not None:
             shown += f"; CRUSH alone would have it on {osds_text(pg.raw)}"
     sentences.append(shown)
     if primary is not None:
@@ -217,13 +220,24 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
 
 
 def _numbers(osds: Sequence[int]) -> List[Optional[int]]:
-    return [None if osd == NO_OSD else osd for osd in osds]
+    found: List[Optional[int]] = []
+    for osd in osds:
+        if osd == NO_OSD:
+            found.append(None)
+        else:
+            found.append(osd)
+    return found
 
 
 def osds_text(numbers: Sequence[int]) -> str:
     """Returns 'osd.3, osd.7', with 'no OSD' for a shard without one."""
-    names = ["no OSD" if number == NO_OSD else f"osd.{number}" for number in numbers]
-    return ", ".join(names) or "no OSD"
+    return ", ".join(map(_osd_name, numbers)) or "no OSD"
+
+
+def _osd_name(number: int) -> str:
+    if number == NO_OSD:
+        return "no OSD"
+    return f"osd.{number}"
 
 
 # -- bounds ----------------------------------------------------------------------------------------
@@ -250,7 +264,9 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     """Returns one sentence: the lowest possible highest utilization of a set, and its cause."""
     held = [osd for osd in osd_set.osds if snapshot.osds[osd].share < 1.0]
-    kept = f" while the lowered weights of {plural(len(held), 'OSD')} are kept" if held else ""
+    kept = ""
+    if held:
+        kept = f" while the lowered weights of {plural(len(held), 'OSD')} are kept"
     classes = osd_set.name.split(" (")[0].split(",")
     where = f"{_listed('class', classes, 'classes')} under {named(osd_set.takes, _NAMES_SHOWN)}"
     return (f"{where} cannot be below {format_percent(osd_set.bound)}%{kept}:"
@@ -268,8 +284,9 @@ def _cause(osd_set: OsdSet, is_held: bool, snapshot: Snapshot) -> str:
     if binding.kind == FIXED:
         return f"so much is on {at_bound} and cannot go elsewhere"
     if not binding.pools:
-        equally = "every OSD would be equally full"
-        return f"{equally} for the share of its size that it is held to" if is_held else equally
+        if is_held:
+            return "every OSD would be equally full for the share of its size that it is held to"
+        return "every OSD would be equally full"
     pools = _listed("pool", [snapshot.pools[pool].name for pool in binding.pools])
     if binding.kind == CAPACITY:
         return f"{pools} may use only {at_bound}, equally full then"
@@ -298,4 +315,7 @@ def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot
 
 def _listed(noun: str, names: Sequence[str], nouns: str = "") -> str:
     """Returns the noun in the right number and the names, as in "hosts h0, h1"."""
-    return f"{noun if len(names) == 1 else nouns or noun + 's'} {named(names, _NAMES_SHOWN)}"
+    shown = named(names, _NAMES_SHOWN)
+    if len(names) == 1:
+        return f"{noun} {shown}"
+    return f"{nouns or noun + 's'} {shown}"

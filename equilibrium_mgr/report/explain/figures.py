@@ -70,7 +70,9 @@ def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figur
 
 def _max_upmap_items(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
     limit = context.settings.max_upmap_items
-    return {"limit": limit, "needed": 0 if limit == 1.0 else 1}
+    if limit == 1.0:
+        return {"limit": limit, "needed": 0}
+    return {"limit": limit, "needed": 1}
 
 
 def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
@@ -90,7 +92,9 @@ def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Figures
 
 def _reweight(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
     osds = context.snapshot.osds
-    held = [osds[osd] for osd in found.targets if osds[osd].share < 1.0] if found else []
+    if found is None:
+        return {}
+    held = [osds[osd] for osd in found.targets if osds[osd].share < 1.0]
     if not held:
         return {}
     return weight_figures(min(held, key=lambda osd: (osd.share, osd.id)))
@@ -169,7 +173,8 @@ def _too_full(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
         "command": entry.command(snapshot.full_ratio),
         "osd": entry.osd,
         "faster": _room_by_limit(entry, context)}
-    if entry.state == BACKFILL_TOOFULL and is_relieved(snapshot.osds[entry.osd], context.status, view):
+    osd = snapshot.osds[entry.osd]
+    if entry.state == BACKFILL_TOOFULL and is_relieved(osd, context.status, view):
         numbers["relieved"] = entry.osd
     return numbers
 
@@ -205,7 +210,9 @@ def _misplaced_limit(_: Optional[RefusalCount], context: ExplainContext) -> Figu
 
 def _bad_option(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
     bad = bad_options(context.settings, context.snapshot)
-    return {"option": bad[0].option if bad else None}
+    if not bad:
+        return {"option": None}
+    return {"option": bad[0].option}
 
 
 _FIGURES: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Figures]] = {

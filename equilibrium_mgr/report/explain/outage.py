@@ -30,7 +30,7 @@ _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "k
 
 
 class _Outage(NamedTuple):
-    """What is wrong with the cluster now; PGs by pool id."""
+    """Everything that is wrong with the cluster now; PGs by pool id."""
 
     down: Sequence[Osd]
     full: Sequence[Osd]
@@ -38,15 +38,16 @@ class _Outage(NamedTuple):
     nowhere: Optional[Pool]   # its rule takes buckets without OSDs
     inactive: Mapping[int, int]     # without the unreported
     unreported: Mapping[int, int]
-    is_new: bool            # the unreported may be reported within a moment
-    silent: Sequence[str]   # OSDs that should report them
+    is_new: bool            # it is too early to call the unreported inactive
+    silent: Sequence[str]   # OSDs that do not report
     stranded: int           # PGs without an OSD for a shard
-    flags: Mapping[str, str]   # flag of _FLAGS → groups that have it; empty text: the cluster
+    flags: Mapping[str, str]   # flag of _FLAGS → groups with that flag; empty text: the cluster
 
 
 def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[Row]:
-    """Returns what is wrong with the cluster and the one thing to do first, JSON-ready; None if
-    nothing comes before balancing. `since_at`: seconds since the epoch, when it was first seen."""
+    """Returns a sentence about everything wrong with the cluster and the one action to take first,
+    JSON-ready; None if nothing comes before balancing. `since_at`: when the module first saw the
+    oldest trouble, seconds since the epoch."""
     if view is None:
         return None
     found = _outage_of(view)
@@ -133,8 +134,10 @@ def _flags_on(down: Sequence[Osd], is_short: bool, snapshot: Snapshot) -> Dict[s
     for flag in _FLAGS:
         # Ceph rebuilds the data of an OSD that is out in spite of noout
         held = [osd for osd in down if osd.is_in or flag != "noout"]
-        holds_up_copies = flag not in ("noout", "noup")
-        if flag in snapshot.flags and (held or is_short and holds_up_copies):
+        matters = bool(held)
+        if is_short and flag not in ("noout", "noup"):
+            matters = True
+        if matters and flag in snapshot.flags:
             found[flag] = ""
             continue
         groups = [name for name, flags in snapshot.group_flags.items()
@@ -170,8 +173,8 @@ def _first_action(found: _Outage, status: BalancerStatus, view: ClusterView) -> 
         return _give_rule(found.nowhere, snapshot)
     for host in unused_hosts(snapshot):
         if host["pool"]:
-            return (f"move host {host['host']} from {host['under']} to the {host['missing']} that"
-                    " it stands in ('ceph osd crush move')")
+            return ("move host {host} from {under} to the {missing} that it stands in"
+                    " ('ceph osd crush move')").format(**host)
     if found.flags and any(states.degraded for states in snapshot.pool_states.values()):
         return f"'ceph osd unset {list(found.flags)[-1]}'"
     if DEGRADED_STRETCH in snapshot.skipped:
@@ -235,8 +238,10 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
     if DEGRADED_STRETCH in snapshot.skipped:
         said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
     for flag, groups in found.flags.items():
-        whose = f"{flag} of {groups}" if groups else flag
-        said.append(f"flag {whose} {_FLAGS[flag]}")
+        whose = ""
+        if groups:
+            whose = f" of {groups}"
+        said.append(f"flag {flag}{whose} {_FLAGS[flag]}")
     return said
 
 
@@ -254,7 +259,7 @@ def _without_osd(found: _Outage, view: ClusterView) -> List[str]:
 
 
 def _scarce_type(snapshot: Snapshot) -> str:
-    """Returns the first type of bucket of which a pool's rule finds too few, or empty text."""
+    """Returns the first type of bucket that is too scarce for a pool's rule, or empty text."""
     alive = snapshot.alive
     for rule in dict.fromkeys(pool.rule for pool in snapshot.pools.values()):
         for block in rule.blocks if rule is not None else ():
@@ -288,7 +293,9 @@ def _not_reported(found: _Outage, view: ClusterView) -> str:
 
 
 def _verb(count: int, one: str, more: str) -> str:
-    return one if count == 1 else more
+    if count == 1:
+        return one
+    return more
 
 
 # -- CRUSH rules and hosts -------------------------------------------------------------------------
@@ -303,13 +310,13 @@ def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
 
 def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule of the pool and the buckets that it takes."""
-    takes = {snapshot.crush.buckets[block.take].name for block in pool.blocks}
+    takes = {snapshot.crush.name_of(block.take) for block in pool.blocks}
     return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
             f" {named(sorted(takes), MOST_NAMED)}, where no OSD is")
 
 
 def _rule_name(rule_id: int, snapshot: Snapshot) -> str:
-    return str(snapshot.crush.rules[rule_id]["rule_name"])
+    return str(snapshot.crush.rules[rule_id].get("rule_name") or rule_id)
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
@@ -337,8 +344,8 @@ class _Reach(NamedTuple):
 
 
 def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
-    """Returns hosts of which the rule of a pool can use no OSD, and hosts with `osds` that are up
-    and that no rule can use; JSON-ready. `missing`: the type of bucket that a host should be in."""
+    """Returns hosts without any OSD that the rule of a pool can use, and hosts with `osds` that are
+    up and that no rule can use; JSON-ready. `missing`: the type of bucket that the host lacks."""
     crush = snapshot.crush
     rules = {pool.rule_id: _Reach(pool, pool.rule.osds())
              for pool in snapshot.pools.values() if pool.rule is not None}
@@ -373,8 +380,8 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
 
 def _missing_type(osds: Sequence[int], rules: Sequence[_Reach],
                   crush: CrushHierarchy) -> Tuple[str, str]:
-    """Returns (pool, type of bucket) of a rule that can use none of the OSDs although they are
-    below what it takes: they are in no bucket of that type. ('', '') if there is none."""
+    """Returns (pool, type of bucket) of a rule that takes a root above the OSDs but can use none of
+    them: they are in no bucket of that type. ('', '') if there is no such rule."""
     for pool, reached in rules:
         if not reached.keys().isdisjoint(osds):
             continue
@@ -417,9 +424,9 @@ def places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
 
 def _pools_on(osds: Sequence[Osd], snapshot: Snapshot) -> str:
     """Names the pools whose rule reaches one of the OSDs: Ceph stops the writes of all of these."""
-    found = []
+    numbers, found = [osd.id for osd in osds], []
     for pool in snapshot.pools.values():
-        if pool.rule is None or not pool.rule.osds().keys().isdisjoint([osd.id for osd in osds]):
+        if pool.rule is None or not pool.rule.osds().keys().isdisjoint(numbers):
             found.append(pool.id)
     return _pools(found, snapshot)
 

@@ -1,5 +1,5 @@
-"""Finds the one reason for which the cluster, an OSD, a pool or a PG is as it is, with the counts
-behind it, and what helps against it."""
+"""Finds the one reason why the cluster, an OSD, a pool or a PG is as it is, the counts behind it,
+and the action against it."""
 from __future__ import annotations
 
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
@@ -29,15 +29,15 @@ from .outage import osd_outage, unused_hosts
 
 
 class Explanation(NamedTuple):
-    """What is explained, why it is so, and what helps."""
+    """The explained thing, the reason, and the action."""
 
     what: str
     code: str
     action: str
-    text: str = ""                    # behind the code: what the rows count, or a sentence
+    text: str = ""                    # behind the code: a head for the rows, or a sentence
     rows: Sequence[Row] = ()          # counts, JSON-ready
     census: Optional[Census] = None   # of the rows, if they count refusals
-    advice: Sequence[Row] = ()        # what would lower a bound that no move can lower
+    advice: Sequence[Row] = ()        # against a bound that no move can lower
 
 
 def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
@@ -192,8 +192,8 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
 
 def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
              context: ExplainContext) -> Optional[Explanation]:
-    """Returns the reason for which the module sends no moves of the pool, or for which the last
-    decision of the throttle deferred planned moves; None if neither is so."""
+    """Returns why the module sends no moves of the pool, or why the throttle deferred planned moves
+    in its last decision; None if neither is so."""
     guard = blocked_pools(context.snapshot).get(pool.id) if pool is not None else None
     if guard is not None:
         return _of_loop(what, codes.DEGRADED, guard.reason, context)
@@ -209,7 +209,7 @@ def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
 # -- an OSD ----------------------------------------------------------------------------------------
 
 def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> Explanation:
-    """Returns the reason for which an OSD is as full as it is."""
+    """Returns why an OSD is as full as it is."""
     view = context.view
     what = f"class {osd.device_class}, host {osd.host or 'none'}: {filled(osd, context)}"
     if osd_set is not None:
@@ -240,12 +240,14 @@ def _unusable_reason(osd: Osd, what: str, obstacle: str) -> Explanation:
     code = codes.TARGET_UNAVAILABLE
     if obstacle == "without statistics":
         code = codes.STALE_STATISTICS
-    out = osd.id if osd.up and obstacle == "out" else None
+    out = None
+    if osd.up and obstacle == "out":
+        out = osd.id
     return _reason(what, code, f"no shard may go to it: it is {obstacle}", osd=osd.id, out=out)
 
 
 def _unused_reason(osd: Osd, what: str, context: ExplainContext) -> Explanation:
-    """Returns the reason for which no pool places data on an OSD."""
+    """Returns why no pool places data on an OSD."""
     crush = context.snapshot.crush
     if not any(crush.subtree(bucket).weights.get(osd.id) for bucket in crush.buckets):
         return _reason(what, codes.REWEIGHT, "its CRUSH weight is 0", held_osd=osd.id,
@@ -257,7 +259,7 @@ def _unused_reason(osd: Osd, what: str, context: ExplainContext) -> Explanation:
 
 
 def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation:
-    """Returns the reason for which an OSD that is being drained still has shards."""
+    """Returns why an OSD that is being drained still has shards."""
     status, drains = context.status, context.status.drains
     said = f"it is being drained; {drain_sentence(drains)}"
     if drains.drains.is_paused:
@@ -281,9 +283,9 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
 
 def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[OsdSet],
                 context: ExplainContext) -> Explanation:
-    """Returns the reason for which a pool can take no more than it can.
+    """Returns why a pool can take no more than it can.
 
-    `soon`: its space when all has arrived. The targets of the OSD that limits it then are counted;
+    `soon`: its space when all has arrived. The census is of the OSD that limits the pool then;
     `osd_set` is the set of that OSD.
     """
     snapshot, limiting = context.snapshot, soon.limiting_osd
@@ -296,9 +298,9 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     if pool.immovable:
         return Explanation(what, _immovable_code(pool), pool.immovable.action("PGID", pool.name),
                            f"none of its PGs can be moved: {pool.immovable}")
-    if pool.id in context.status.mispredicted:
-        return _reason(what, codes.MISPREDICTED,
-                       sentence(context.status.mispredicted[pool.id], pool.name))
+    mispredicted = context.status.mispredicted.get(pool.id)
+    if mispredicted is not None:
+        return _reason(what, codes.MISPREDICTED, sentence(mispredicted, pool.name))
     held_up = _held_up(what, pool, lambda change: pool_of(change.pgid) == pool.id, context)
     if held_up is not None:
         return held_up
@@ -309,7 +311,9 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
 
 
 def _immovable_code(pool: Pool) -> str:
-    return codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
+    if pool.rule is None:
+        return codes.RULE_UNKNOWN
+    return codes.IMMOVABLE
 
 
 # -- a PG ------------------------------------------------------------------------------------------
@@ -346,8 +350,8 @@ def action_for(pg: Pg, context: ExplainContext) -> str:
 
 
 def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
-    """Returns the reason for which a PG stays where it is: nothing may move it, its planned moves
-    are deferred, or every move is refused."""
+    """Returns why a PG stays where it is: nothing may move it, the throttle defers its planned
+    moves, or the planner rejects every move."""
     pool, pgid, what = context.snapshot.pools[pg.pool], pg.pgid, pg_line(pg, context)
     for entry in context.view.too_full:
         if pgid in entry.pgids:
@@ -366,9 +370,12 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     held_up = _held_up(what, pool, lambda change: change.pgid == pgid, context)
     if held_up is not None:
         return held_up
-    alone, left = context.excluded.codes.get(pgid), context.excluded.seconds_left.get(pgid)
+    excluded = context.excluded
+    alone, left = excluded.codes.get(pgid), excluded.seconds_left.get(pgid)
     if alone is not None:
-        until = format_deadline(context.now + left) if left else None
+        until = None
+        if left:
+            until = format_deadline(context.now + left)
         return _reason(what, alone, "automatic plans leave it alone until then", until=until)
     asked = context.census()
     if asked is None:

@@ -1,5 +1,5 @@
-"""Tells how OSDs that are too full get available space: data leaves them already, or could leave
-them, or a ratio of the osdmap has to be raised for a while."""
+"""Finds the action that gives an OSD above full_ratio available space: wait for data to leave it,
+let data leave it, raise full_ratio for a while, or add capacity."""
 from __future__ import annotations
 
 import math
@@ -30,7 +30,9 @@ def make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView
             return codes.FREEZE
         if all(is_relieved(osd, status, view) for osd in full):
             wait = f"nothing; it ends by itself as data leaves {names}"
-            return f"{wait}; {raised} before that" if raised else wait
+            if raised:
+                return f"{wait}; {raised} before that"
+            return wait
         if status.state == OFF and status.progress is None:
             return f"'ceph equilibrium on' moves data off {names} first"
         action = codes.action(status.reason_code, status.reason_numbers)
@@ -78,7 +80,8 @@ def is_relieved(osd: Osd, status: BalancerStatus, view: ClusterView) -> bool:
 
 
 def _gets_on(move: Movement, view: ClusterView) -> bool:
-    """Returns True if the shard is copied, or waits for others but for no OSD that is too full."""
+    """Returns True if the shard is copied now, or waits for a running copy and not for an OSD that
+    is too full."""
     if move.is_running:
         return True
     if TOOFULL in move.state or any(entry.osd == move.target for entry in view.too_full):

@@ -97,7 +97,7 @@ class _OsdSums:
 class _PoolData:
     """The data of one pool: its shards on OSDs that report all of it, and reports of the others."""
 
-    whole = may = 0.0         # stored bytes without padding that shards have, or may have
+    whole = may = 0.0         # stored bytes without padding of shards, certain or possible
     allocated = stored = 0    # bytes that other OSDs report
 
 
@@ -170,7 +170,7 @@ class SizeModel:
         self._measured = reading.measured
         self._omap_is_late = reading.osd_map.get("require_osd_release", "") in REPORTED_LATE
         self._class_of = {osd: look.osds[osd].device_class for osd in look.with_statistics}
-        self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
+        self._factors = fit_osd_factors(reading.pool_statfs, look.osds, self._factors)
         self._note_changes(look)
         self._fit_omap(look)
         self._fit_positions(look)
@@ -189,25 +189,25 @@ class SizeModel:
         An OSD that has not reported makes its PGs unknown, not empty: they count as the mean of
         their pool.
         """
+        number = pool.id
         if record.is_unknown:
-            mean = self._means.get(pool.id) or ShardInput(pool.id, (), 0, 0, 0)
+            mean = self._means.get(number) or ShardInput(number, (), 0, 0, 0)
             return mean._replace(acting=acting), reasons.NO_STATISTICS
-        estimate = self._omap.get(pool.id)
+        estimate, is_late = self._omap.get(number), self._omap_is_late
         if estimate is None:
             omap, is_untold = record.omap_bytes, not pool.erasure
         else:
-            omap, is_untold = estimate.bytes_of(record), self._omap_is_late
+            omap, is_untold = estimate.bytes_of(record), is_late
         data = -(-record.num_bytes // pool.data_shards)
-        shard = ShardInput(pool.id, acting, data, omap, record.num_objects)
-        if is_untold and is_unmeasured(record, self._omap_is_late):
+        shard = ShardInput(number, acting, data, omap, record.num_objects)
+        if is_untold and is_unmeasured(record, is_late):
             return shard, reasons.OMAP_UNMEASURED
         return shard, None
 
     def shard_bytes(self, shard: ShardInput) -> int:
         """Returns the bytes of a PG's mean shard on usual OSDs; never negative.
 
-        Adds the bytes by which OSDs exceeded the prediction when shards arrived
-        (execution/size_check).
+        Adds the bytes that arriving shards took above the prediction (execution/size_check).
         """
         cost, ratio = self._class_factors(shard.acting)
         raw = (shard.data_bytes * self._allocation.get(shard.pool, 1.0) + shard.omap_bytes
@@ -239,15 +239,16 @@ class SizeModel:
 
     def _note_changes(self, look: Look) -> None:
         """Notes the shards that have come to OSDs, or left them, since the last reading."""
-        now, last = look.reading.taken_at, self._last
-        up_sets, acting_sets = look.reading.up, look.reading.acting
+        reading, last = look.reading, self._last
+        up_sets, acting_sets = reading.up, reading.acting
         self._came = {key: came for key, came in self._came.items()
                       if _may_be_partial(look, key[0], came)}
         self._last = look
         if last is None:   # moves of the last mgr may not be reported yet
-            for pgid in look.reading.sent:
+            for pgid in reading.sent:
                 if pgid in up_sets:
-                    self._came.update({(pgid, osd): (now, 0) for osd in look.acting_set(pgid)})
+                    came = reading.taken_at, 0
+                    self._came.update({(pgid, osd): came for osd in look.acting_set(pgid)})
             return
         old_up_sets, old_acting_sets = last.reading.up, last.reading.acting
         if old_up_sets is up_sets and old_acting_sets == acting_sets:
@@ -263,11 +264,11 @@ class SizeModel:
             self._note_arrivals(look, last, pgid, set(acting).difference(old_acting))
             self._note_places(look, last, pgid, {*acting, *up}, old_acting)
         if len(look.pgids) != len(last.pgids):
-            self._renumbered_at = now
+            self._renumbered_at = reading.taken_at
 
     def _note_arrivals(self, look: Look, last: Look, pgid: str, osds: Iterable[int]) -> None:
         """Notes that OSDs serve a shard of a PG from now on."""
-        # a PG that has become clean since is whole, whatever epoch has followed
+        # a PG that has become clean since is whole, even if other epochs have followed
         was_clean = CLEAN in last.record(pgid).state
         is_told = CLEAN in look.record(pgid).state and not was_clean
         epoch = 0 if is_told else int(look.reading.osd_map["epoch"])
@@ -297,8 +298,8 @@ class SizeModel:
         sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
         totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
         acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
-        reported, up_sets = look.with_statistics, look.reading.up
-        acting_sets = look.reading.acting
+        reported, pools, reading = look.with_statistics, look.pools, look.reading
+        up_sets, acting_sets = reading.up, reading.acting
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             record, pool, up = look.record(pgid), pool_of(pgid), up_sets[pgid]
             acting = acting_sets.get(pgid) or up
@@ -313,7 +314,7 @@ class SizeModel:
         self._means = {}
         for pool, (pgs, data, omap, objects) in totals.items():
             if pgs:
-                shard_data = -(-data // (pgs * look.pools[pool].data_shards))
+                shard_data = -(-data // (pgs * pools[pool].data_shards))
                 self._means[pool] = ShardInput(
                     pool, acting_of[pool], shard_data, omap // pgs, objects // pgs)
         for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
@@ -321,7 +322,7 @@ class SizeModel:
                 if pgid in up_sets and pool_of(pgid) in sums:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
         found: Dict[int, OmapEstimate] = {}
-        for stats in look.reading.pool_stats:
+        for stats in reading.pool_stats:
             pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
                 found[pool] = sums.get(pool, OmapSums()).estimate(
@@ -348,7 +349,7 @@ class SizeModel:
             record, up, pool = look.record(pgid), up_sets[pgid], pool_of(pgid)
             acting, state = acting_sets.get(pgid) or up, record.state
             shard, _ = self.input_of(pools[pool], record, acting)
-            ratios = self._positions.get(pool, ())
+            data, ratios = max(0, shard.data_bytes), self._positions.get(pool, ())
             # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
             lacks = CLEAN not in state and not record.is_unknown
             count = 0 if ACTIVATING in state else 1   # an OSD may withhold the PG
@@ -357,7 +358,7 @@ class SizeModel:
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
-                part: float = max(0, shard.data_bytes)
+                part: float = data
                 if position < len(ratios):
                     part *= ratios[position]
                 sums.pgs += count
@@ -379,13 +380,13 @@ class SizeModel:
     def _add_wanted(self, up: Sequence[int], acting: Sequence[int], shard: ShardInput,
                     count: int) -> None:
         """Adds the shards of a PG that moves, or has just moved, to the OSDs of its up set."""
-        pool = shard.pool
+        pool, data = shard.pool, max(0, shard.data_bytes)
         ratios = self._positions.get(pool, ())
         for position, osd in enumerate(up):
             sums = self._osds.get(osd)
             if sums is None:
                 continue
-            part: float = max(0, shard.data_bytes)
+            part: float = data
             if position < len(ratios):
                 part *= ratios[position]
             sums.change[pool] += part
@@ -402,13 +403,13 @@ class SizeModel:
         now = look.reading.taken_at
         is_renumbered = _is_recent(now, self._renumbered_at)
         # an OSD may be purged, or count a stray PG for ever
-        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
-                      if osd in self._osds}
+        osds = self._osds
+        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items() if osd in osds}
         self._omap_left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._omap_left.items()
-                           if osd in self._osds}
+                           if osd in osds}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
-            sums = self._osds.get(osd)
+            sums = osds.get(osd)
             if sums is None:
                 continue
             rows = self._left.get(osd, [])
@@ -442,11 +443,10 @@ class SizeModel:
         deletes. Stored ÷ logical is the padding. It is measured if nothing moves, and else kept
         between bounds, by the OSDs whose data is known.
         """
-        telling = self._telling_osds(look)
-        has_rows = bool(look.reading.pool_statfs)
-        known = _known_pools(telling.values()) if has_rows else _NO_POOLS
-        pools = self._data_by_pool(telling, known, has_rows)
-        _add_untold(pools, look.reading.pool_statfs, telling, known)
+        telling, rows = self._telling_osds(look), look.reading.pool_statfs
+        known = _known_pools(telling.values()) if rows else _NO_POOLS
+        pools = self._data_by_pool(telling, known, bool(rows))
+        _add_untold(pools, rows, telling, known)
         deleted: Set[int] = set()   # pools may be gone, and OSDs still delete their shards
         for sums in self._osds.values():
             deleted.update(sums.undeleted)
@@ -470,7 +470,7 @@ class SizeModel:
 
     def _data_by_pool(self, telling: Mapping[int, _OsdSums], known: AbstractSet[int],
                       has_rows: bool) -> DefaultDict[int, _PoolData]:
-        """Returns pool id → its data on the OSDs that report what they store of it.
+        """Returns pool id → its data on the OSDs that report it.
 
         An OSD with `unseen` PGs may store any pool. It counts only for pools that are not `known`
         from other OSDs, and its unseen PGs may be of each of these.
@@ -512,8 +512,10 @@ class SizeModel:
         return self._padding.get(pool, 1.0) * allocated / stored
 
     def _fit_classes(self, look: Look) -> None:
-        """Fits the factors of each class to its OSDs without traffic, if these are at least half of
-        them or the class has no factors yet."""
+        """Fits the factors of each class to its OSDs without traffic.
+
+        If these are fewer than half, keeps the last factors, or uses all OSDs if there are none.
+        """
         rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = {}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
@@ -716,7 +718,7 @@ def _is_recent(now: float, then: float, seconds: float = _REPORTED_SECONDS) -> b
 
 def _may_be_partial(look: Look, pgid: str, came: Tuple[float, int]) -> bool:
     """Returns True while an OSD may not have reported a shard that has come, or while the PG has
-    not reported since. An idle PG may have nothing to report."""
+    not reported since. An idle PG often has nothing to report."""
     then, epoch = came
     has_reported = not 0 < look.record(pgid).reported_epoch < epoch
     seconds = _REPORTED_SECONDS if has_reported else _LATEST_SECONDS
@@ -747,17 +749,21 @@ def _add_untold(pools: DefaultDict[int, _PoolData], rows: Iterable[PoolStatfs],
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
-    """Bytes of data and of omap that an OSD reports; of drives that compress all but omap is data.
-    What RocksDB takes beside comes and goes by itself."""
+    """Returns (bytes of data, bytes of omap) that an OSD reports, without RocksDB's other files.
+
+    If its drive compresses, all used bytes except omap count as data.
+    """
     statfs = stats.get("statfs") or {}
-    omap = max(0, statfs.get("omap_allocated", 0) or stats.get("kb_used_omap", 0) * 1024)
+    omap = max(0, statfs.get("omap_allocated", 0))
     allocated = int(statfs.get("allocated", -1))
     return (allocated if 0 <= allocated <= used - omap else used - omap), omap
 
 
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
-    """Slope of overhead over objects (least squares), kept between 0 and the mean cost: the part of
-    it that is more than noise. Whole numbers, so that the order of the OSDs makes no difference."""
+    """Returns the slope of overhead over objects (least squares), as far as it is above noise.
+
+    It is between 0 and the mean cost. Sums are whole numbers, so the order of OSDs does not matter.
+    """
     count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
     spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
     both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y

@@ -39,7 +39,7 @@ def test_few_plans_are_in_the_making_at_once(held: Session) -> None:
 
 
 def test_those_in_the_making_count_as_kept(held: Session, mocker: Any) -> None:
-    mocker.patch("equilibrium_mgr.commands.plan_commands.MAX_PLANS", 3)
+    mocker.patch("equilibrium_mgr.commands.base.MAX_PLANS", 3)
     run(held, *(f"equilibrium optimize q{number}" for number in range(3)))
     assert refused(held, "equilibrium optimize q3")[0] == -errno.ENOSPC
     assert refused(held, "equilibrium optimize q2")[0] == -errno.EAGAIN    # is being made already
