@@ -7,8 +7,10 @@ corrects their predicted size. An hour later a few shards of such a pool may go,
 After another hour all may. Each time that they take too much again these times double.
 
 The fill limit does not hold without this: an OSD reports too late for all that is under way. In a
-simulated cluster whose shards take three times their bytes, default limits filled seven OSDs above
-a fill_limit of 0.66, up to 0.72; with the check none. At eight times one OSD came to 0.99.
+simulated cluster whose shards take three times their bytes, with one backfill at a time per OSD,
+seven OSDs passed a fill_limit of 0.66, up to 0.72; with the check none did. With the default limits
+more is under way at a time: the fullest ended at 0.75, with the check at 0.69. At eight times the
+bytes and a fill_limit of 0.75, one OSD came to 0.99, with the check to 0.83.
 
 Stopped pools and corrections (`SizeCorrections`) survive a failover. `on` lets stopped pools go on
 at once with the corrected sizes, and `execute` those of its plan.
