@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.control.plan_basis import (
-    PlanBasis, Progress, basis_of, data_change, drift, topology_change)
+    PlanBasis, Progress, basis_of, data_change, topology_change)
 from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -78,22 +78,6 @@ def test_osd_that_was_down_when_the_plan_was_made() -> None:
     assert data_change(basis(down.snapshot()),
                        basis(quiet().snapshot())) == "osd.2 is up again"
     assert data_change(basis(quiet().snapshot()), basis(down.snapshot())) is None
-
-
-@pytest.mark.parametrize("used, noise, said", [
-    (54, 0.0, "osd.1 is at 54.0 % instead of 50.0 %"), (50.04, 0.0, None), (52, 0.011, None),
-    (54, 0.5, "osd.1 is at 54.0 % instead of 50.0 %")])   # more than any noise
-def test_drift(used: float, noise: float, said: Optional[str]) -> None:
-    then, now = (basis(quiet().osd(1, used=int(gib * GIB)).snapshot(), noise) for gib in (50, used))
-    assert drift(then, now) == said
-
-
-def test_pgs_that_somebody_has_let_go_are_worth_a_plan() -> None:
-    held = quiet()
-    held.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in list(held.up.items())[:2]]
-    then, now = basis(held.snapshot()), basis(quiet().snapshot())
-    assert data_change(then, now) == "2 PGs may be moved again"
-    assert data_change(now, then) is None   # nothing is gained by another plan
 
 
 def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:

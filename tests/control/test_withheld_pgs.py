@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from pathlib import Path
 from typing import Any, Dict, List, Set, Tuple
 
@@ -154,22 +153,6 @@ def followed(session: Session) -> None:
     commands = [line.partition("ceph ")[2] for line in found[found.index("run:") + 1:]]
     assert commands, found
     run(session, *commands, "sim run 2m")
-
-
-def test_off_sends_nothing_and_names_the_command(tmp_path: Path) -> None:
-    session = limited(tmp_path)
-    run(session, "equilibrium on")
-    pg = first_withheld(session)
-    run(session, "equilibrium off")
-    items = session.cluster.map.upmap_items
-    run(session, "sim run 10m")
-    assert session.cluster.map.upmap_items == items and pg.withheld_by
-    assert any(pg.pgid in line and "inactive" in line for line in lines(session)), lines(session)
-    followed(session)
-    assert not withheld(session)
-    run(session, "sim run 5m")
-    assert not lines(session)   # nothing is withheld, and nothing is to be moved
-    session.close()
 
 
 def withheld_by_primary(session: Session) -> Any:

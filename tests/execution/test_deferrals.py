@@ -24,21 +24,13 @@ def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") ->
 
 
 CASES = [
-    (limited(max_moves_per_round=1), codes.MAX_MOVES, "max_moves_per_round", {"max_moves": 1}),
-    (limited(max_misplaced_ratio=0.3), codes.MISPLACED_LIMIT, "max_misplaced_ratio",
-     {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.3, "limit": "30.00",
-      "misplaced": "25.00", "own": "25.00", "option": "max_misplaced_ratio",
-      "fits_ratio": pytest.approx(0.95 * 0.3 - 0.25)}),
     (limited(max_misplaced_ratio=0.2), codes.MISPLACED_ONE_PG, "max_misplaced_ratio",
      {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.2, "limit": "20.00", "fits_ratio": 0.0,
       "misplaced": "25.00", "own": "25.00", "option": "max_misplaced_ratio"}),
-    (limited(max_backfills_per_osd=1), codes.MAX_BACKFILLS, "max_backfills_per_osd",
-     {"osd": 2, "shards": 1, "max_shards": 1, "direction": "coming"}),
     (limited(max_transit_ratio=0.06), codes.MAX_TRANSIT, "max_transit_ratio",
      {"osd": 2, "max_ratio": 0.06}),
     (limited(cooling={"1.1": 9.5}), codes.COOLDOWN, "pg_cooldown",
      {"pgid": "1.1", "ends_at": 1009.5, "time": "1970-01-01 00:17 UTC"}),
-    (limited(in_flight=("1.1",)), codes.IN_FLIGHT, "", {"pgid": "1.1"}),
     (limited(max_upmap_items=0.5), codes.UPMAP_ITEMS, "max_upmap_items",
      {"pairs": 1, "max_pairs": 1})]
 

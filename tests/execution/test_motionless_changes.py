@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List, Sequence
 
 import pytest
-from tests.execution.limits import limited, why
+from tests.execution.limits import limited
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -81,13 +81,6 @@ def test_a_freeze_ends_what_breaks_a_rule() -> None:
 @pytest.mark.parametrize("kind", [UNDO, CANCEL, FREEZE])
 def test_an_osd_that_is_being_drained_keeps_what_it_has(kind: str) -> None:
     assert sent(decided(cluster().drain(0), [BACK], kind)) == ["1.0"]
-
-
-def test_what_moves_data_keeps_every_check() -> None:
-    decision = decided(cluster(), [BACK, RETURN])
-    assert sent(decision) == ["1.0"]
-    assert [change.pgid for change, _ in decision.waiting] == ["1.1"]
-    assert why(decision) == TROUBLE[1].reason
 
 
 def test_what_takes_back_motion_uses_up_no_limit() -> None:

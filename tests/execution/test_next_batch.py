@@ -7,11 +7,9 @@ import pytest
 
 from equilibrium_mgr.execution.batch import Decision, next_batch
 from equilibrium_mgr.execution.round_state import ThrottleLimits
-from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
-from tests.support.units import GIB
 
 
 def ten_pgs(objects: int = 10) -> Cluster:
@@ -76,46 +74,12 @@ def test_moves_of_one_pg_stay_together() -> None:
     assert sent(batch(ten_pgs(), pairs, limited(max_moves_per_round=1))) == ["1.0"]
 
 
-def test_immovable_pg_is_given_up_with_its_reason() -> None:
-    cluster = ten_pgs()
-    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 1]}]
-    decision = batch(cluster, wanted(1))
-    assert decision.waiting == []
-    assert decision.dropped == [DroppedChange(wanted(1)[0], "placed by a full pg-upmap")]
-
-
-def test_another_primary_voids_nothing() -> None:
-    cluster = ten_pgs().pg("1.0", [1, 0]).pg("1.1", [1, 2], items=[(0, 2)])
-    decision = batch(cluster, wanted(2))
-    assert sent(decision) == ["1.0"]
-    assert [change.pgid for change in decision.done] == ["1.1"]
-
-
 def test_pg_that_cannot_be_moved_for_now_waits() -> None:
     cluster = ten_pgs()
     cluster.up["1.0"] = cluster.up["1.0"][:1]
     decision = batch(cluster, wanted(1))
     assert later(decision) == wanted(1) and decision.dropped == []
     assert why(decision) == "a shard has no OSD"
-
-
-def reason_of(cluster: Cluster, change: PgChange) -> str:
-    decision = batch(cluster, [change])
-    assert not (decision.send or decision.waiting or decision.done)
-    dropped, = decision.dropped
-    assert dropped.change == change
-    return dropped.reason
-
-
-def test_raw_mapping_has_changed() -> None:
-    change = change_of("1.0", (3, 1), (2, 1))
-    assert reason_of(ten_pgs(), change) == "CRUSH maps the PG differently now"
-
-
-def test_somebody_else_has_moved_the_pg() -> None:
-    cluster = ten_pgs().pg("1.0", [4, 1], items=[(0, 4)])
-    assert reason_of(cluster, change_of("1.0", (0, 1), (2, 1))) == (
-        "somebody else has moved the PG")
 
 
 def test_change_waits_for_a_target_that_is_down_but_in() -> None:
@@ -134,23 +98,3 @@ def test_done_in_an_erasure_coded_pool_means_the_same_positions() -> None:
     cluster = Cluster(hosts(6)).pool(1, size=3, k=2).pg("1.0", [2, 1, 0])
     change = change_of("1.0", (0, 1, 5), (0, 1, 2))
     assert batch(cluster, [change]).done == []
-
-
-def test_fill_limit_counts_the_peak() -> None:
-    """Sources keep their copy while targets fill: inbound counts, outbound does not help."""
-    cluster = ten_pgs().pg("1.a", [2, 3], num_bytes=40 * GIB, acting=[4, 3])
-    cluster.pg("1.b", [5, 3], num_bytes=20 * GIB, acting=[2, 3]).osd(2, used=46 * GIB)
-    cluster.osd(5, used=89 * GIB)       # and osd.2 is not the fullest meanwhile
-    decision = batch(cluster, wanted(), FREE)
-    assert len(decision.send) == 2      # 46 + 40 + 2 x 1 <= 88
-    assert throttled(decision)
-    assert str(why(decision)).startswith("osd.2 would pass its fill limit of 88.0%")
-
-
-@pytest.mark.parametrize("used, count", [(8.9, 1), (9.1, 0), (7.9, 2)])
-def test_an_osd_that_gives_and_takes_is_not_the_fullest_meanwhile(used: float, count: int) -> None:
-    """osd.0 and osd.1 hold 10 GiB; a shard of 5 GiB leaves osd.2 while those of 1 GiB come."""
-    cluster = ten_pgs().pg("1.b", [5, 3], num_bytes=5 * GIB, acting=[2, 3])
-    decision = batch(cluster.osd(2, used=int(used * GIB)), wanted(), FREE)
-    assert len(decision.send) == count and throttled(decision) and not decision.full
-    assert "would be the fullest of class hdd" in str(why(decision))

@@ -5,15 +5,13 @@ from typing import Sequence, Tuple
 
 import pytest
 
-from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
-from equilibrium_mgr.execution.outcomes import Cooldown, DroppedChange
+from equilibrium_mgr.execution.outcomes import Cooldown
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
-OTHER = change_of("1.1", (0, 1), (2, 3), shard_bytes=GIB, objects=5)
 
 
 def after_sending(state: str = "active+clean", reported: int = 100, moving: bool = False,
@@ -41,19 +39,6 @@ def pending(now: float = 990.0) -> PendingMoves:
     return ours
 
 
-def test_acting_like_up_right_after_sending_is_no_arrival() -> None:
-    """Before peering the acting set still equals up and the report is an old one."""
-    ours = pending()
-    ours.remove_arrived(after_sending(reported=100).snapshot())
-    assert set(ours.entries) == {"1.0"}
-
-
-def test_report_at_the_new_epoch_is_an_arrival() -> None:
-    ours = pending()
-    ours.remove_arrived(after_sending(reported=101).snapshot())
-    assert ours.entries == {}
-
-
 def test_moving_pg_has_not_arrived_whatever_it_reported() -> None:
     ours = pending()
     ours.remove_arrived(after_sending(reported=105, moving=True).snapshot())
@@ -73,19 +58,6 @@ def test_silent_pg_is_believed_in_time_though_the_clock_was_set_back() -> None:
         ours.remove_arrived(snapshot._replace(taken_at=1000.0 + 601.0))
         # a new primary reports within seconds, unless it withholds the PG
         assert set(ours.entries) == ({"1.0"} if up[0] == 2 else set())
-
-
-def test_recalled_pg_counts_until_it_has_reported() -> None:
-    """Another mgr has sent its upmap a moment ago; nothing of it shows."""
-    ours, snapshot = PendingMoves(), after_sending(reported=100).snapshot()
-    ours.restore_sending({"1.0": (990.0, 100), "9.9": (990.0, 100)}, snapshot, 1000.0)
-    entry = ours.entries["1.0"]
-    assert set(ours.entries) == {"1.0"}
-    assert (entry.copies, entry.shards, entry.targets, entry.sources) == (10, 1, (2,), (0,))
-    ours.remove_arrived(snapshot)
-    assert set(ours.entries) == {"1.0"}
-    ours.remove_arrived(after_sending(reported=101).snapshot())
-    assert ours.entries == {}
 
 
 @pytest.mark.parametrize("moving, sent_at", [(True, 990.0), (False, 800.0), (False, 1100.0)])
@@ -118,62 +90,12 @@ def test_recall_of_what_has_reported_since_or_never_does() -> None:
     assert ours.entries == {} and not ours.awaits_reports
 
 
-def test_what_ceph_cannot_show_yet_is_added_to_its_count() -> None:
-    """By what each PG has reported: no more of it is counted twice than the report leaves open."""
-    ours = pending()
-    ours.add(OTHER, before_sending(), 990.0)
-    cluster = after_sending().pg("1.1", [2, 3], objects=5)
-    assert ours.uncounted_copies(cluster.snapshot()) == 10 + 5 * 2   # nothing of it is reported
-    cluster = after_sending("active+remapped+backfill_wait", 101, True).pg("1.1", [2, 3])
-    assert ours.uncounted_copies(cluster.snapshot()) == 5 * 2
-    cluster.pg("1.1", [2, 3], acting=[0, 1], state="active+remapped+backfilling", reported=101)
-    assert ours.uncounted_copies(cluster.snapshot()) == 0
-
-
 @pytest.mark.parametrize("state, reported, unseen", [
     ("active+clean", 100, 10), ("active+remapped+backfilling", 100, 10), ("peering", 101, 10),
     ("remapped+peering", 105, 10), ("unknown", 0, 10), ("", 101, 10),
     ("activating+remapped", 101, 0), ("active+recovering+undersized+remapped", 101, 0)])
 def test_report_that_counts_what_we_misplace(state: str, reported: int, unseen: int) -> None:
     assert pending().uncounted_copies(after_sending(state, reported, True).snapshot()) == unseen
-
-
-def snapshot_with_items() -> Cluster:
-    return after_sending().pg("1.1", [0, 1])
-
-
-def test_result_rests_on_the_map_not_on_the_answer() -> None:
-    refused = change_of("1.2", (0, 1), (4, 1))
-    silent = change_of("1.3", (0, 1), (4, 1))
-    result = verify_batch([(CHANGE, 0, "set"), (OTHER, 0, "set"),
-                      (refused, -2, "no such pg"), (silent, None, "no answer")],
-                     snapshot_with_items().snapshot())
-    assert result.sent == [CHANGE]
-    assert result.rejected == [
-        DroppedChange(OTHER, "the monitor dropped its upmap items"),
-        DroppedChange(refused, "the monitor refused it: no such pg", is_refused=True)]
-    assert result.unanswered == [silent]
-
-
-def test_unanswered_change_is_tried_three_times() -> None:
-    execution = Execution("p", [OTHER], 5.0)
-    for attempt in range(3):
-        assert execution.wanted == [OTHER], attempt
-        result = verify_batch([(OTHER, None, "no answer")],
-                              snapshot_with_items().snapshot())
-        execution.apply(result)
-    assert execution.wanted == []
-    assert execution.dropped_moves == 2
-
-
-def test_shards_of_no_bytes_are_removed_one_after_the_other() -> None:
-    """As of a pool without data, whose PGs leave an OSD that is drained."""
-    changes = [change_of(f"1.{ps}", (0, 1), (2, 1), shard_bytes=0, objects=0) for ps in range(3)]
-    execution = Execution("p", changes, 0.0)
-    for change in changes:
-        execution.apply(ExecutionUpdate(sent=[change]))
-    assert execution.wanted == [] and execution.wanted_bytes == {}
-    assert (execution.sent_moves, execution.sent_bytes) == (3, 0)
 
 
 def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:

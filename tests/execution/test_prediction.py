@@ -53,14 +53,6 @@ class Story:
         return self.look(at + 95.0, beside)
 
 
-def test_an_excess_that_lasts_stops_the_pool_and_is_measured() -> None:
-    story = Story().send("1.0", "1.2")
-    found = story.confirmed(4 * GIB)
-    assert [(m.pool, m.osd, m.predicted_bytes, m.measured_bytes) for m in found] == [
-        (1, TARGET, 2 * GIB, 6 * GIB)]
-    assert story.check.bytes_per_object == {1: pytest.approx(2 * GIB / 1000)}
-
-
 @pytest.mark.parametrize("objects, stops", [(1000, False), (100, True)])
 def test_a_belief_that_shrinks_is_no_excess(objects: int, stops: bool) -> None:
     """A shard that was there before is believed to be smaller than then: of as many objects it
@@ -86,13 +78,6 @@ def test_a_single_report_is_not_believed() -> None:
     story.look(1150.0, 0)
     assert not story.check.has_unconfirmed_excess
     assert not story.look(1200.0, 4 * GIB)
-
-
-def test_what_has_not_arrived_explains_nothing() -> None:
-    story = Story().send("1.0")
-    story.cluster.acting["1.0"] = [0]
-    story.look(1100.0, 4 * GIB)
-    assert not story.check.has_unconfirmed_excess
 
 
 @pytest.mark.parametrize("of_second, stopped", [(2, {1, 2}), (1, {1})])

@@ -1,12 +1,10 @@
 """What is kept of what moves have shown about sizes."""
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import pytest
 
-from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections, sentence
+from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections
 from tests.support.units import MIB
 
 DAY = 86400.0
@@ -20,45 +18,16 @@ def corrections(*found: Misprediction, per_object: float = 100.0) -> SizeCorrect
     return made
 
 
-def test_a_pool_is_stopped_and_the_reason_says_until_when() -> None:
-    reason = sentence(FOUND, "idx")
-    assert "pool 'idx' took 264 MiB on osd.3 where 9 MiB were predicted" in reason
-    assert "a few of its shards go again from 1970-01-01" in reason
-
-
 def test_osds_that_show_the_same_one_after_the_other_count_once() -> None:
     made = corrections(FOUND)
     made.add({FOUND._replace(osd=4): 90.0})
     assert made.bytes_per_object == {7: 100.0}
 
 
-def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
-    made = corrections(FOUND)
-    made.resume()
-    assert made.stopped == {} and made.bytes_per_object == {7: 100.0}
-
-
 def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
     made = corrections(FOUND, FOUND._replace(pool=8))
     made.resume(frozenset({8, 9}))
     assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
-
-
-def test_another_mgr_takes_it_over() -> None:
-    made, again = corrections(FOUND), SizeCorrections()
-    again.restore(json.loads(json.dumps(made.to_dict())))
-    assert again.stopped == made.stopped
-    assert again.bytes_per_object == made.bytes_per_object
-    assert again.measured_at == 1000.0
-
-
-@pytest.mark.parametrize("dump", [
-    {}, {"stopped": 5, "bytes_per_object": []}, {"stopped": [[1, 2], None, "x", [1, 2, 3, 4, "y"]]},
-    {"bytes_per_object": {"x": 1, "1": "nan", "2": None, "3": -5, "4": float("inf")}}])
-def test_what_cannot_be_understood_is_left_out(dump: Any) -> None:
-    made = SizeCorrections()
-    made.restore(dump)
-    assert made.stopped == {} and made.bytes_per_object == {}
 
 
 def test_what_was_measured_is_believed_for_a_week() -> None:

@@ -11,9 +11,7 @@ from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.execution.pending_moves import PendingMove
 from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot import immovable_reasons as reasons
-from tests.execution.limits import FREE, limited, throttled, why
+from tests.execution.limits import FREE, limited
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -79,29 +77,6 @@ def test_of_a_mispredicted_pool_a_shard_counts_whole_until_it_has_arrived() -> N
 # -- PGs that have to wait -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state, words", [
-    ("active+clean+scrubbing", "scrubbed"), ("active+clean+scrubbing+deep", "scrubbed"),
-    ("active+clean+scrubbing+deep+repair", "scrubbed"), ("active+clean+repair", "repaired"),
-    ("active+clean+snaptrim", "snap-trimmed")])
-def test_busy_pgs_wait(state: str, words: str) -> None:
-    cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
-    decision = batch(cluster, wanted([2, 3]))
-    assert sent(decision) == ["1.1"] and [change for change, _ in decision.waiting] == wanted([2])
-    assert why(decision) == f"pg 1.0 is being {words}" and not throttled(decision)
-
-
-@pytest.mark.parametrize("state, reason", [
-    ("active+clean+inconsistent", reasons.INCONSISTENT),
-    ("active+clean+scrubbing+deep+inconsistent", reasons.INCONSISTENT),
-    ("active+clean+failed_repair", reasons.INCONSISTENT), ("stale+active+clean", reasons.STALE)])
-def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, reason: str) -> None:
-    cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
-    decision = batch(cluster, wanted([2, 3]))
-    assert sent(decision) == ["1.1"] and [change for change, _ in decision.waiting] == wanted([2])
-    assert why(decision) == reason
-    assert "1.0" not in {move.pgid for move in make_plan(cluster.snapshot()).moves}
-
-
 @pytest.mark.parametrize("state", ["active+clean+snaptrim_wait", "active+clean+snaptrim_error",
                                    "active+clean+laggy"])
 def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
@@ -111,13 +86,6 @@ def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
 # -- relief ----------------------------------------------------------------------------------------
 
 DEGRADED = {1: PoolGuard("pool 'pool1' has 3 PGs degraded", False)}
-
-
-def test_full_osds_are_relieved_while_pgs_are_degraded() -> None:
-    changes = wanted([2]) + [change_of("1.1", (0, 1), (0, 3)), change_of("1.2", (0, 1), (4, 5))]
-    decision = batch(pgs().osd(0, used=91 * GIB), changes, FREE, DEGRADED)
-    assert sent(decision) == ["1.0"]          # the others take shards off osd.1 as well
-    assert why(decision) == DEGRADED[1].reason
 
 
 @pytest.mark.parametrize("state", ["active+undersized+degraded", "active+recovering+degraded",

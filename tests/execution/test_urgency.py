@@ -12,7 +12,6 @@ from equilibrium_mgr.execution.batch import by_urgency, next_batch
 from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot import reason_codes as codes
 
 
 def cluster() -> Cluster:
@@ -71,16 +70,6 @@ def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int
     urgent = ["1.2", "1.6", "1.3", "1.7"]
     assert [change.pgid for change in decision.send][:4] == urgent
     assert len(decision.send) == count
-
-
-def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
-    limits = limited(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
-    decision = next_batch(with_objects(), plan(), limits, {})
-    assert [change.pgid for change in decision.send] == ["1.2", "1.6"]
-    assert decision.waiting[0][1].reason == (
-        "12.50% of all object copies are misplaced, and 6.25% more come too near the limit of"
-        " 14.00%")
-    assert decision.leading is not None and decision.leading.code == codes.NEARFULL_FIRST
 
 
 def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:

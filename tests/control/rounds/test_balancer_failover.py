@@ -9,17 +9,6 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, successor, uneven
 
 
-def test_the_episode_comes_along() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round(10)
-    assert harness.balancer.execution is not None and harness.balancer.status.episode is not None
-    again = successor(harness)
-    again.round(10)
-    assert again.balancer.status.episode == harness.balancer.status.episode
-
-
 def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
     harness = Harness(uneven(), active=True, max_moves_per_round=1, pg_cooldown=3600)
     moved: List[str] = []

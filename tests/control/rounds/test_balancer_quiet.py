@@ -66,26 +66,6 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
     assert "superseded: osd.2 is at " in (harness.balancer.status.last_execution or {})["outcome"]
 
 
-def test_topology_that_changes_under_way() -> None:
-    """What it does not touch goes on meanwhile; where it lasts there is a new plan."""
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    cluster = harness.gateway.cluster
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    execution = harness.balancer.execution
-    sent, cluster.epoch = len(harness.gateway.sent), cluster.epoch + 1
-    cluster.osd(2, weight=0.5)
-    harness.gateway.arrive()
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == sent + 1
-    assert execution is harness.balancer.execution and execution is not None
-    assert not any(2 in change.up_after for change in execution.wanted)
-    harness.gateway.arrive()
-    assert harness.round(61) == "planning" and harness.balancer.execution is None
-    last = harness.balancer.status.last_execution or {}
-    assert last["outcome"] == "superseded: osd.2 has another weight"
-
-
 def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
     """All targets are nearfull: the planner would have them, the executor would not."""
     cluster = uneven(pgs=4, osds=2)

@@ -3,18 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 
-from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-
-
-def test_not_ready_is_waiting() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.not_ready = "the mgr has no osd_stats yet"
-    assert harness.round() == "waiting"
-    assert harness.balancer.status.reason == "the mgr has no osd_stats yet"
 
 
 def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
@@ -55,23 +46,3 @@ def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     assert harness.round(60) == "planning" and not harness.jobs.waiting   # in a minute
     assert harness.round(60) == "planning" and harness.jobs.run() == 1
     assert harness.round(60) == "moving"
-
-
-@pytest.mark.parametrize("cooldown", [0, 3600])
-def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -> None:
-    harness = Harness(uneven(), pg_cooldown=cooldown)
-    harness.gateway.ignores = {"1.0"}
-    harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
-    harness.round()
-    change, = harness.gateway.batches[0]
-    harness.gateway.ignores = set()
-    harness.gateway.set_items("1.0", change.raw, change.items)   # the monitor was only late
-    harness.round(60)
-    harness.gateway.arrive()
-    harness.round(60)
-    assert harness.gateway.sent == ["1.0"] and harness.balancer.execution is None
-    other, = {0, 1, 2} - set(change.raw) - set(change.up_after)
-    again = change_of("1.0", change.raw, (other,), before=change.up_after)
-    harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
-    harness.round(60)
-    assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])

@@ -36,19 +36,6 @@ def one_waits(**options: Any) -> Harness:
     return harness
 
 
-@pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
-def test_throttle_is_waited_for_as_long_as_others_moves_arrive(arrives: bool,
-                                                               gives_up: bool) -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.05
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    for look in range(100):
-        harness.gateway.cluster.pg_status = {
-            "misplaced_objects": 5000 - look // 2 * arrives, "misplaced_total": 10000}
-        harness.round(600)
-    assert (harness.balancer.execution is None) == gives_up and not harness.gateway.sent
-
-
 def test_time_in_which_everything_is_stopped_does_not_count() -> None:
     harness = one_waits()
     harness.round(60)

@@ -35,23 +35,3 @@ def test_pgs_whose_omap_is_not_known_are_named() -> None:
     harness = rested(cluster)
     assert harness.balancer.status.state == "balanced"
     assert "1 PGs wait: its omap has not been measured" in harness.balancer.status.reason
-
-
-def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
-    harness = rested(even())
-    assert harness.balancer.status.state == "balanced"
-    harness.gateway.silent = frozenset(range(4))
-    full_readings = harness.gateway.full_readings
-    for _ in range(12):      # without a new epoch of the osdmap, too
-        harness.now += 61
-        harness.balancer.round()
-    assert harness.balancer.status.state == "waiting"
-    assert harness.gateway.full_readings == full_readings + 1
-    assert ("the figures of 4 OSDs are old, they have stopped reporting: osd.0, osd.1, osd.2 and 1"
-            " more" in harness.balancer.status.reason)
-    harness.gateway.silent = frozenset()
-    for _ in range(11):
-        harness.now += 61
-        harness.balancer.round()
-    assert harness.balancer.status.state == "balanced" and (
-        "reporting" not in harness.balancer.status.reason)
