@@ -426,7 +426,7 @@ class Gateway:
         return str(self._mgr.get_module_option_ex("balancer", "mode") or _DEFAULT_BALANCER_MODE)
 
     def pop_builtin_was_active(self) -> bool:
-        """Returns True if a summary has found the built-in balancer active since the last call."""
+        """Returns True if `builtin_balancer_active` was True since the last call."""
         was_active, self._builtin_was_active = self._builtin_was_active, False
         return was_active
 

@@ -75,7 +75,8 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
                 _shut(connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in its own thread, unless all others have sent their requests."""
+        """Serves a connection in its own thread. Rejects it if MOST_CONNECTIONS have sent their
+        requests."""
         if len(self.open) >= MOST_CONNECTIONS:
             slow = next((one for one, (_, waits) in list(self.open.items()) if waits), None)
             if slow is None:

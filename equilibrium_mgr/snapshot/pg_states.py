@@ -1,7 +1,7 @@
 """The states of PGs, one row each, with the consequences for the module.
 
 Ceph joins the states of a PG with `+`, as in `active+remapped+backfill_wait` (pg_state_string in
-osd_types.cc). A state that has no row here means nothing to the module.
+osd_types.cc). A state that this file does not name means nothing to the module.
 """
 from __future__ import annotations
 
