@@ -15,7 +15,8 @@ LINES = [
     ("optimize q vms nope", errno.ENOENT, "nope"),
     ("pool add nope", errno.ENOENT, "nope"),
     ("pool add vms nope", errno.ENOENT, "nope"),
-    ("pool rm nope", errno.ENOENT, "nope"),
+    ("pool rm nope", errno.ENOENT, "nope"), ("pool rm 99", errno.ENOENT, "'99'"),
+    ("optimize q 2 99", errno.ENOENT, "'99'"),
     ("optimize q --device-class nvme", errno.ENOENT, "nvme"),
     ("optimize q --device-class ''", errno.ENOENT, "class"),
     *((f"optimize q --max-bytes={size}", errno.EINVAL, "max-bytes") for size in (

@@ -17,7 +17,6 @@ from mgr_stub.simulation import backfill
 from tests.commands.asking import ask, by, by_class, count_commands, refused, run
 from tests.scenarios.clusters import session_of
 from tests.support.few import few
-from tests.support.units import GIB
 
 #: The room that is told is the most that is possible: clusters end so far below it, where pools are
 #: replicated and an OSD has dozens of shards of each, and elsewhere.

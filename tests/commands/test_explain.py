@@ -65,6 +65,8 @@ def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> N
         later = format_bytes(data["soon_free_bytes"])
         if later != format_bytes(pool["free_bytes"]):
             assert f"({later} when all has arrived)" in data["what"]
+
+
 def test_an_old_view_is_renewed(session: Session) -> None:
     """Of a cluster at rest thrice an hour, however often somebody asks."""
     run(session, "sim run 5m")

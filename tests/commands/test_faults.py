@@ -6,8 +6,7 @@ negative errno, or is right. What was answered with an error has changed nothing
 from __future__ import annotations
 
 import copy
-import json
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 import pytest
 

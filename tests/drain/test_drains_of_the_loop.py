@@ -5,17 +5,9 @@ from typing import Any
 
 from equilibrium_mgr.control.balancing_scope import automatic_options
 from equilibrium_mgr.control.plan_basis import basis_of, topology_change
-from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.drain.drain_list import DrainList
-from equilibrium_mgr.drain.status import DrainStatus, Remaining
-from equilibrium_mgr.observation.cluster_view import STUCK
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.report.health import STUCK_SECONDS, health_checks
 from equilibrium_mgr.settings import read_settings
-from equilibrium_mgr.snapshot import reason_codes as codes
 from tests.support.clusters.unit_cluster import Cluster, single_copies
-
-ONE = DrainList().with_osds({3: "osd.3"})
 
 
 def settings(**given: Any) -> Any:
@@ -38,15 +30,3 @@ def test_a_drain_is_for_all_pools_and_classes() -> None:
     assert options.drain_only and options.pool_ids is None and options.device_classes is None
     assert options.sources == frozenset((0, 2)) and options.targets == frozenset((0, 2))
     assert automatic_options(limited, snapshot, frozenset()).sources == frozenset((0,))
-
-
-def test_what_cannot_leave_is_a_warning_even_while_off() -> None:
-    status = BalancerStatus(state=STUCK, reason="3 shards cannot leave osd.3",
-                            reason_code=codes.CANNOT_LEAVE,
-                            drains=DrainStatus(ONE, {3: Remaining(3, 5)}))
-    found = health_checks(status, STUCK_SECONDS + 1.0, False, stuck_since=0.0)
-    check = found["MGR_EQUILIBRIUM_STUCK"]
-    assert check["summary"] == "shards cannot leave OSDs that are being drained"
-    assert "drain ls" in check["detail"][-1]
-    assert health_checks(status._replace(drains=DrainStatus()), STUCK_SECONDS + 1.0,
-                         False, stuck_since=0.0) == {}

@@ -29,15 +29,6 @@ def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
     return harness
 
 
-def test_an_osd_is_emptied_while_automatic_balancing_is_off() -> None:
-    harness = run(drained())
-    assert not any(0 in up for up in harness.gateway.cluster.up.values())
-    assert harness.balancer.status.state == "off" and "no shard is left on osd.0" in (
-        harness.balancer.status.reason)
-    assert harness.balancer.drains.status.stop_check == StopCheck(True, "")
-    assert harness.gateway.asked_to_stop[0] == frozenset((0,))
-
-
 def test_it_is_not_safe_before_ceph_answers() -> None:
     harness = drained()
     harness.gateway.stop_answer = None
@@ -75,19 +66,6 @@ def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options:
     assert harness.gateway.sent == []
     if options != {"active": True}:   # then its own plans may move the same shards
         assert run(harness).gateway.sent == []
-
-
-@pytest.mark.parametrize("active", [False, True])
-def test_shards_that_come_back_leave_again(active: bool) -> None:
-    """Ten minutes after the last plan, however little space they take."""
-    harness = run(drained(1 << 20, active=active))
-    for pgid in ("1.0", "1.1"):
-        harness.gateway.set_items(pgid, [0], [])
-    sent = len(harness.gateway.sent)
-    assert sum(0 in up for up in harness.gateway.cluster.up.values()) == 2
-    run(harness, 14)
-    assert not any(0 in up for up in harness.gateway.cluster.up.values())
-    assert len(harness.gateway.sent) == sent + 2
 
 
 def outcomes(harness: Harness) -> Any:

@@ -56,18 +56,6 @@ def test_an_action_needs_no_figure(code: str) -> None:
     assert action(code, dict.fromkeys(("osd", "pool", "limit", "until", "needed"))) == said
 
 
-def test_the_first_entry_whose_figures_are_known_counts() -> None:
-    assert action(reason_codes.MAX_BACKFILLS, {"faster": "osd osd_max_backfills 2"}).startswith(
-        "nothing; it ends by itself as shards arrive; 'ceph config set osd osd_max_backfills 2' is")
-    assert action(reason_codes.WINDOW, {"option": "begin_time"}).startswith(
-        "set begin_time and end_time")
-    assert action(reason_codes.FILL_LIMIT, {"osd": 3, "lower": 0.88}).startswith(
-        "nothing; it ends by itself when what leaves osd.3 is gone")
-    assert action(reason_codes.WINDOW, {"until": "2026-01-01 22:00"}) == (
-        "nothing; it ends by itself at 2026-01-01 22:00, when the window opens")
-    assert action("no_such_code", {}) == NOTHING
-
-
 def test_every_reason_for_which_a_pg_stays_has_an_entry() -> None:
     assert len(HELD) > 15
     for reason in HELD:

@@ -60,18 +60,6 @@ def test_the_fullest_is_of_osds_that_are_up_now(tmp_path: Path) -> None:
     session.close()
 
 
-def test_an_osd_that_is_down_and_out_is_named_where_pgs_find_no_room(tmp_path: Path) -> None:
-    """Ceph is still to rebuild what it held: to start it helps more than a higher ratio."""
-    session = open_cluster("random", 20, tmp_path)
-    run(session, "sim osd full-ratios 0.75 0.8 0.95", "sim osd down 9", "equilibrium on",
-        "sim run 30m")
-    assert explained(session, "")["action"].startswith("start osd.9 of h3")
-    assert ask(session, "status")["outage"]["down_osds"] == [9]
-    run(session, "osd set noout", "sim run 1m")   # too late to keep anything
-    assert ask(session, "status")["outage"]["flags"] == []
-    session.close()
-
-
 @pytest.mark.parametrize("state, moved, relieved", [
     (MOVING, "", True), (PLANNING, "", True), (THROTTLED, "", False),
     (OFF, "backfilling", True), (THROTTLED, "recovering", True), (OFF, "backfill_toofull", False),

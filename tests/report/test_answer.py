@@ -28,10 +28,6 @@ def test_plain_and_json() -> None:
     assert json.loads(pretty) == {"a": None, "b": [1]} and pretty.count("\n") > 3
 
 
-def test_nothing_to_say_is_no_empty_line() -> None:
-    assert run(lambda: CommandAnswer({}, "")) == (0, "", "")
-
-
 @pytest.mark.parametrize("output_format", ["xml", "", "JSON", "json "])
 def test_unknown_format_runs_nothing(output_format: str) -> None:
     ran: List[int] = []

@@ -1,15 +1,11 @@
 """`explain` of the cluster and of OSDs: the sentences say what the JSON says."""
 from __future__ import annotations
 
-from typing import Any, Dict
 from unittest.mock import Mock
 
-import pytest
 from tests.report.explanations import answer_of, facts, giant, looked_at, said
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rules import HDD_HOSTS
-from tests.support.units import GIB
 
 from equilibrium_mgr.execution.outcomes import Rejection
 
@@ -59,35 +55,12 @@ def test_cluster_whose_bound_cannot_be_computed() -> None:
 # -- an OSD ----------------------------------------------------------------------------------------
 
 
-def test_osd_with_transfers() -> None:
-    cluster = giant()
-    cluster.acting["1.0"] = [1, 3]                 # its first copy is to come to osd.0
-    data = facts(cluster, "osd.0")
-    assert data["inbound_bytes"] == GIB and data["outbound_bytes"] == 0
-    assert (data["utilization"], data["target_utilization"]) == (0.49, 0.5)
-    assert data["sentences"][0].endswith("are in use; 1 GiB come and 0 B leave")
-
-
-@pytest.mark.parametrize("fields, reason", [
-    ({"up": 0}, "down"), ({"in": 0, "weight": 0.0}, "out"),
-    ({"state": ["exists", "destroyed"]}, "destroyed")])
-def test_osd_that_can_take_no_shards(fields: Dict[str, Any], reason: str) -> None:
-    data = facts(giant().osd(2, **fields), "osd.2")
-    assert data["cannot_take"] == reason and data["set"] is None
-
-
 def test_osd_without_statistics() -> None:
     cluster = giant()
     cluster.without_statistics.append(2)
     data = facts(cluster, "osd.2")
     assert data["utilization"] is None is data["target_utilization"]
     assert "osd.2 has no statistics" in data["what"]
-
-
-def test_osd_that_no_pool_may_use() -> None:
-    cluster = Cluster(hosts(2), {0: HDD_HOSTS}, classes={1: "ssd"}).pool(1, size=1)
-    assert facts(cluster.pg("1.0", [0], GIB), "1")["reason_text"] == (
-        "host h1 (1 OSD) is under default where no pool's rule uses class ssd")
 
 
 # -- a pool ----------------------------------------------------------------------------------------

@@ -37,13 +37,6 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     assert health_checks(harness.balancer.status, harness.now, True) == {}
 
 
-def test_no_health_check_for_a_module_at_rest() -> None:
-    harness = Harness(uneven())
-    harness.gateway.builtin = True
-    harness.round()
-    assert health_checks(harness.balancer.status, harness.now, False) == {}
-
-
 @pytest.mark.parametrize("misplaced", [12, 0])
 def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
     """Its figures may count a shard twice: an OSD may have reported it, and its PG not. Of what has

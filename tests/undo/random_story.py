@@ -6,7 +6,7 @@ import json
 import math
 import random
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
 from tests.scenarios import clusters, drive
 from tests.scenarios.rules.under_way import REMOVE_ITEMS, SET_ITEMS
@@ -29,14 +29,6 @@ _POINTS = ("before-send", "after-send", "before-store", "after-store", "after-ma
 DAY = 86400.0
 
 Items = Dict[str, Tuple[Tuple[int, int], ...]]
-
-
-class Sent(NamedTuple):
-    """An upmap command of the module, and what its PG had."""
-
-    command: LoggedCommand
-    had: Tuple[Tuple[int, int], ...]
-    execution: Optional[int]   # number of the execution of a kept plan; None: automatic
 
 
 class Moment(NamedTuple):
@@ -65,7 +57,7 @@ class Story:
         self.steps = (*_STEPS, *(_OF_OTHERS if others else ()),
                       *(_OF_THE_MAP if map_changes else ()))
         self.touched: List[str] = []   # PGs that others have changed
-        self.sent: List[Sent] = []
+        self.sent: List[LoggedCommand] = []
         self.moments: List[Moment] = []
         self.executed: List[str] = []   # plans, in the order in which they were
         self.made = 0
@@ -74,10 +66,7 @@ class Story:
         module = self.session.module
         if entry.sender != MGR or entry.prefix not in (SET_ITEMS, REMOVE_ITEMS) or module is None:
             return
-        name = module.balancer.plan_name
-        had = self.session.cluster.map.upmap_items.get(str(entry.command["pgid"]), ())
-        self.sent.append(Sent(
-            entry, had, self.executed.index(name) if name in self.executed else None))
+        self.sent.append(entry)
 
     def tell(self, steps: int) -> None:
         for _ in range(steps):
@@ -179,13 +168,8 @@ class Story:
     def is_quiet(self, moment: Moment) -> bool:
         """True where no command was sent within seconds of it."""
         near = self.sent[max(0, moment.sent - 1):moment.sent + 1]
-        return all(abs(one.command.sent_at - moment.at) > 2.0 for one in near)
+        return all(abs(one.sent_at - moment.at) > 2.0 for one in near)
 
     def changed_since(self, moment: Moment) -> Set[str]:
         """PGs to which the module has sent upmap items since."""
-        return {str(one.command.command["pgid"]) for one in self.sent[moment.sent:]}
-
-    def changed_by(self, execution: int) -> Items:
-        """PGs that the monitor has changed for a kept plan, with the items that they had before."""
-        return {str(one.command.command["pgid"]): one.had for one in reversed(self.sent)
-                if one.execution == execution and one.command.kept}
+        return {str(one.command["pgid"]) for one in self.sent[moment.sent:]}

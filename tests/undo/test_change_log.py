@@ -156,14 +156,3 @@ def test_what_was_not_sent_after_all_is_taken_out() -> None:
     log.append([row(700)], 3000.0)
     log.settle((), {})
     assert log.rows() == [*earlier, batch[0]]
-
-
-def test_a_successor_adds_to_them() -> None:
-    kv = KeyValueStore()
-    rows = [row(number) for number in range(600)]
-    written(kv, [rows[:260]])
-    again, store = log_on(kv), BufferedKvStore(kv, LOG)
-    again._store = store
-    again.append(rows[260:], 1000.0)
-    store.flush()
-    assert log_on(kv).rows() == rows

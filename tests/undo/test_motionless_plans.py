@@ -35,17 +35,7 @@ def execute(harness: Harness, plan: Plan) -> None:
     assert harness.balancer.execute("c", plan)
 
 
-@pytest.mark.parametrize("flags", ["norebalance", "pauserd,pausewr"])
-def test_flags_do_not_stop_it(flags: str) -> None:
-    harness = under_way()
-    harness.gateway.cluster.extra["flags"] = flags
-    execute(harness, back())
-    harness.round(5)
-    assert len(harness.gateway.sent) == 4
-    assert harness.gateway.cluster.items == {}
-
-
-def test_neither_do_the_delay_of_a_new_mgr_nor_the_built_in_balancer() -> None:
+def test_neither_the_delay_of_a_new_mgr_nor_the_built_in_balancer_stops_it() -> None:
     harness = under_way()
     again = successor(harness, start_delay=600)
     again.gateway.builtin = True
@@ -87,14 +77,6 @@ def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:
     last = harness.balancer.status.last_execution
     assert last is not None and len(last["dropped"]) == 1
     assert last["outcome"] == "completed: all but 1 PG (CRUSH maps the PG differently now)"
-
-
-def test_what_was_taken_back_is_pending_no_more() -> None:
-    harness = under_way()
-    assert len(harness.balancer.dispatcher.pending.entries) == 4
-    execute(harness, back(2))
-    harness.round(5)
-    assert set(harness.balancer.dispatcher.pending.entries) == {"1.2", "1.3"}
 
 
 def test_what_the_monitor_refuses_stays_pending() -> None:

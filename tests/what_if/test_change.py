@@ -145,20 +145,6 @@ def test_pools_that_are_placed_nowhere_or_are_not_asked_about() -> None:
     assert placed_anew_bytes(merging, parsed(pg_num=["rbd=2"], cluster=cluster)) > 0
 
 
-def test_many_names_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: List[int] = []
-    subtree = CrushHierarchy.subtree
-
-    def counted(crush: CrushHierarchy, root: int) -> Any:
-        asked.append(root)
-        return subtree(crush, root)
-    monkeypatch.setattr(CrushHierarchy, "subtree", counted)
-    snapshot = racks().snapshot()
-    asked.clear()
-    parse_changes(snapshot, (), ["0,1,2,3"], ["4=1T,5=1T", "6=1T"], ())
-    assert len(asked) == len(snapshot.crush.buckets)
-
-
 def test_other_places() -> None:
     snapshot, one = racks().snapshot(), AddedOsds("n", 5, TIB, "hdd", "r0")
     words = [name for name, _ in other_places(snapshot, one, 0.5)]

@@ -29,20 +29,6 @@ def two_copies() -> Cluster:
     return cluster.pg("1.0", [0, 1], 10 * GIB).pg("1.1", [0, 2], 20 * GIB).pg("1.2", [1, 2], GIB)
 
 
-def test_shards_go_to_where_crush_maps_them() -> None:
-    found = after(two_copies(), fails(0), {"1.0": (3, 1), "1.1": (3, 2)})
-    assert found.used == {1: 11 * GIB, 2: 21 * GIB, 3: 30 * GIB}
-    assert (found.copied_shards, found.copied_bytes) == (2, 30 * GIB)
-    assert found.fullest[0] == pytest.approx(0.3) and found.fullest[1] == 3
-    assert (found.too_full, found.undersized, found.lost) == (frozenset(), {}, {})
-
-
-def test_shards_that_move_among_survivors_leave_their_old_osds() -> None:
-    found = after(two_copies(), fails(0), {"1.0": (3, 2), "1.1": (1, 2)})
-    assert found.used == {1: 21 * GIB, 2: 31 * GIB, 3: 10 * GIB}
-    assert found.copied_shards == 3
-
-
 def test_positions_count_in_erasure_coded_pools() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], 20 * GIB)
     found = after(cluster, fails(0), {"1.0": (1, 3, 2)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import threading
 from typing import Any, List
 
 import pytest
@@ -55,14 +54,6 @@ def test_one_bad_look_delays_no_execution(session: Session,
         assert "boom" in session.module._failure and health(session) == {}   # one is no check yet
     run(session, "sim run 1m")
     assert sent and health(session) == {}
-
-
-def test_shutdown_ends_the_real_loop(session: Session) -> None:
-    thread = threading.Thread(target=session.module.serve, daemon=True)
-    thread.start()
-    session.module.shutdown()
-    thread.join(5)
-    assert not thread.is_alive()
 
 
 def test_commands_of_a_mgr_that_knows_nothing_yet(session: Session,

@@ -36,16 +36,6 @@ def test_a_spared_osd_drains_all_the_same_and_status_says_so(session: Session) -
     assert "nothing but drains leaves 1 of 24 OSDs" in screen(session)
 
 
-def test_status_does_as_health_does(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 5m", "sim stats freeze 2h", "sim run 20m")
-    status, health = ask(session, "status"), run(session, "health detail")
-    assert "(osd." in status["reason"]
-    assert "statistics of 24 OSDs" in health and status["action"] in health
-    assert "mgr fail" in status["action"] and "restart" not in status["action"]
-    assert "(all 24 OSDs)" in screen(session)
-    assert ask(session, "explain")["action"] == status["action"]
-
-
 def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> None:
     run(session, "equilibrium drain add osd.6", "sim run 3m", "equilibrium off", "sim run 2m")
     status = ask(session, "status")
