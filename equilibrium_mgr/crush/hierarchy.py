@@ -113,10 +113,11 @@ class CrushHierarchy:
             def above(item: int) -> Tuple[Any, ...]:
                 return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])
 
-            self._places = {}
+            places: Dict[int, Tuple[Any, ...]] = {}
             for osd in self.device_class:
-                self._places[osd] = tuple([
+                places[osd] = tuple([
                     (weight, parent, above(parent)) for parent, weight in parents.get(osd, ())])
+            self._places = places   # whole: other threads may read it
         return self._places
 
     def hosts(self) -> Dict[int, str]:

@@ -41,21 +41,20 @@ class JointMoves:
         self._shard_index = shard_index
         self._has_any = any(group.joint is not None for group in costs.placement.groups)
 
-    def best(self, source: int, price: float, limits: SearchConstraints, least: float,
-             group: int = ANY_GROUP) -> Optional[JointMove]:
+    def best(self, source: int, price: float, limits: SearchConstraints,
+             least: float) -> Optional[JointMove]:
         """Returns the best joint move off an OSD within the limits, or None.
 
         `price`: of a displaced byte (utilization). `least`: the gain that a move has to exceed.
-        `group`: only shards of this group move.
         """
         placement = self._placement
         best: Optional[JointMove] = None
-        for steps in self.candidates(source, group):
+        for steps in self.candidates(source):
             placement.candidates_examined += 1
-            gain = self._gain(steps, price)
+            gain = self.gain(steps, price)
             if gain <= least:
                 continue
-            if self._fits(steps, limits) and placement.is_legal_joint(steps):
+            if self.fits(steps, limits) and placement.is_legal_joint(steps):
                 best, least = JointMove(gain, steps), gain
         return best
 
@@ -127,7 +126,7 @@ class JointMoves:
                     break
         return cost, bucket, tuple(chosen.values())
 
-    def _gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
+    def gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
         """Returns by how much the steps lower the objective."""
         placement, costs = self._placement, self._costs
         gain = 0.0
@@ -144,7 +143,7 @@ class JointMoves:
             gain += of_step
         return gain
 
-    def _fits(self, steps: Tuple[ShardMove, ...], limits: SearchConstraints) -> bool:
+    def fits(self, steps: Tuple[ShardMove, ...], limits: SearchConstraints) -> bool:
         """Returns True if all targets keep the limits."""
         placement = self._placement
         for pg, source, target in steps:

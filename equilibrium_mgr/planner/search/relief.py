@@ -8,7 +8,6 @@ reference structures and alternating path methods", Discrete Applied Mathematics
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import inf
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ...runtime.time_slice import give_way, piecewise
@@ -207,16 +206,26 @@ class Relief:
     # -- joint moves ---------------------------------------------------------------------------
 
     def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """Returns the best joint move off the OSD, or None."""
-        found = self._joint_moves.best(source, self._price, self._limits, -inf, goal.group)
-        if found is None:
-            return None
-        placement, pg = self._placement, found.steps[0][0]
-        relief = self._relief(source, goal, placement.size_on(pg, source),
-                              placement.group_of(pg, source), -1)
-        if relief <= 0:
-            return None
-        return ReliefMove((found.gain - goal.fixed_cost) / relief, found.gain, found.steps)
+        """Returns the best joint move off the OSD, or None.
+
+        The best has the highest score, not the highest gain: that can be a move of an empty PG.
+        """
+        placement, joint_moves = self._placement, self._joint_moves
+        best: Optional[ReliefMove] = None
+        for steps in joint_moves.candidates(source, goal.group):
+            placement.candidates_examined += 1
+            pg = steps[0][0]
+            relief = self._relief(source, goal, placement.size_on(pg, source),
+                                  placement.group_of(pg, source), -1)
+            if relief <= 0:
+                continue
+            gain = joint_moves.gain(steps, self._price)
+            score = (gain - goal.fixed_cost) / relief
+            if best is not None and score <= best.score:
+                continue
+            if joint_moves.fits(steps, self._limits) and placement.is_legal_joint(steps):
+                best = ReliefMove(score, gain, steps)
+        return best
 
     # -- swaps ---------------------------------------------------------------------------------
 
