@@ -321,9 +321,10 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
         started_at = entry.get("started_at")
         if entry.get("plan") != head.name or entry.get("automatic"):
             continue
-        if not isinstance(started_at, (int, float)) or started_at < head.created_at:
+        if not isinstance(started_at, (int, float)):
             continue
-        if outcome_code(str(entry.get("outcome"))) == COMPLETED:
+        is_completed = outcome_code(str(entry.get("outcome"))) == COMPLETED
+        if is_completed and started_at >= head.created_at:
             return True
     return False
 

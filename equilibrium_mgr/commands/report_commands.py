@@ -188,7 +188,9 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
 
 
 def _evaluated_plan(parts: ModuleParts, name: str, plan: Plan, look: Look) -> CommandAnswer:
-    head = parts.plan_store.heads()[name]
+    head = parts.plan_store.heads().get(name)
+    if head is None:   # it was cancelled while its job wrote it
+        raise CommandError(ENOENT, f"no plan is named '{name}'")
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), parts.since(head.created_at),
         name == parts.balancer.plan_name, parts.outdated_reason(name, parts.summary()))

@@ -1,8 +1,8 @@
 """`undo` and `cancel`, which take changes back, and `freeze`, which keeps remapped PGs by upmap
 where their data is.
 
-Each raises CommandError if there is nothing to do, or if it must not be done now. So does a
---dry-run.
+Each raises CommandError if it must not be done now. `undo` and `cancel` also do so if the change
+log has no such plan or episode; their --dry-run raises the same errors.
 """
 from __future__ import annotations
 
