@@ -67,8 +67,10 @@ class CrushHierarchy:
                 device_class: Dict[int, str]) -> CrushHierarchy:
         """Returns a map with other buckets and device classes, and the same rules and types."""
         other = copy(self)
-        other.buckets, other.device_class = buckets, device_class
-        other._subtrees, other._places = {}, None
+        other.buckets = buckets
+        other.device_class = device_class
+        other._subtrees = {}
+        other._places = None
         return other
 
     def name_of(self, item: int) -> str:

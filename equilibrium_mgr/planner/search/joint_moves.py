@@ -55,7 +55,8 @@ class JointMoves:
             if gain <= least:
                 continue
             if self.fits(steps, limits) and placement.is_legal_joint(steps):
-                best, least = JointMove(gain, steps), gain
+                best = JointMove(gain, steps)
+                least = gain
         return best
 
     def candidates(self, source: int, only: int = ANY_GROUP) -> Iterator[Tuple[ShardMove, ...]]:
@@ -128,12 +129,15 @@ class JointMoves:
 
     def gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
         """Returns by how much the steps lower the objective."""
-        placement, costs = self._placement, self._costs
+        placement = self._placement
+        costs = self._costs
         gain = 0.0
         for pg, source, target in steps:
-            size, initial = placement.size_on(pg, source), placement.initial_up[pg]
+            size = placement.size_on(pg, source)
+            initial = placement.initial_up[pg]
             group = placement.group_of(pg, source)
-            left, returned = source in initial, target in initial
+            left = source in initial
+            returned = target in initial
             of_step = costs.utilization_gain(source, target, size)
             of_step += costs.count_gain_on_leave(group, source)
             of_step -= costs.count_loss_on_enter(group, target)
@@ -147,7 +151,8 @@ class JointMoves:
         """Returns True if all targets keep the limits."""
         placement = self._placement
         for pg, source, target in steps:
-            size, group = placement.size_on(pg, source), placement.group_of(pg, source)
+            size = placement.size_on(pg, source)
+            group = placement.group_of(pg, source)
             if not limits.fits(target, size, group, -1):
                 return False
         return True

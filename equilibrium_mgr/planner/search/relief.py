@@ -99,8 +99,10 @@ class Relief:
 
     def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
         """Returns the price of displacing a shard; negative if it returns to its initial OSD."""
-        initial, move_cost = self._placement.initial_up[pg], self._costs.move_cost
-        left, returned = source in initial, target in initial
+        initial = self._placement.initial_up[pg]
+        move_cost = self._costs.move_cost
+        left = source in initial
+        returned = target in initial
         return ((left - returned) * self._price * size + left * move_cost[source]
                 - returned * move_cost[target])
 
@@ -166,7 +168,8 @@ class Relief:
     def _groups_leaving(self, source: int,
                         goal: ReliefGoal) -> List[Tuple[int, Tuple[Shards, Shards]]]:
         """Returns the groups whose shards may leave the source, with their shards."""
-        grouped, group = self._shard_index.by_group(source), goal.group
+        grouped = self._shard_index.by_group(source)
+        group = goal.group
         if group == ANY_GROUP:
             return list(grouped.items())
         return [(group, grouped[group])] if group in grouped else []
@@ -175,7 +178,9 @@ class Relief:
                  goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """Returns the best of the offers for one target, or `best` if none is better. `least`: the
         bytes of the smallest offer."""
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         free = limits.max_used_bytes[target] - placement.used_bytes[target]
         # of the shards of many pools: most targets can take none of them
         fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
@@ -210,7 +215,8 @@ class Relief:
 
         The best has the highest score, not the highest gain: that can be a move of an empty PG.
         """
-        placement, joint_moves = self._placement, self._joint_moves
+        placement = self._placement
+        joint_moves = self._joint_moves
         best: Optional[ReliefMove] = None
         for steps in joint_moves.candidates(source, goal.group):
             placement.candidates_examined += 1
@@ -259,16 +265,21 @@ class Relief:
                    best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """Returns the best swap with one partner, or `best` if none is better. `sizes`: of the
         offers."""
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         initial_up = placement.initial_up
         #: (group, other group) → the gain of their counts; None if they cannot be swapped
         counts: Dict[Tuple[int, int], Optional[float]] = {}
         examined = 0
         # the bytes that should leave the source: wanted, least and most
-        over, most = self._excess(source), -self._excess(partner)
-        wanted, least = 0.0, min(0.0, over)
+        over = self._excess(source)
+        most = -self._excess(partner)
+        wanted = 0.0
+        least = min(0.0, over)
         if isinstance(goal, OverfullOsd):
-            wanted, least = max(over, 0.0), 1.0
+            wanted = max(over, 0.0)
+            least = 1.0
         pairs = pairs_of_shards(offers, sizes, theirs, wanted, least, most)
         for (size, pg, group), (back, other, other_group) in pairs:
             examined += 1
@@ -285,7 +296,8 @@ class Relief:
             if count_gain is None:
                 continue
             gain = costs.utilization_gain(source, partner, shed)
-            there, here = initial_up[pg], initial_up[other]
+            there = initial_up[pg]
+            here = initial_up[other]
             if (source in there) != (partner in there):   # most cost nothing
                 gain -= self._displacement_cost(pg, source, partner, size)
             if (partner in here) != (source in here):
@@ -328,7 +340,8 @@ class Relief:
 
         Nothing else helps an OSD that no single shard can leave, if no shard can come there.
         """
-        placement, costs = self._placement, self._costs
+        placement = self._placement
+        costs = self._costs
         best: Optional[ReliefMove] = None
         for group, lists in self._groups_leaving(source, goal):
             count_gain = costs.count_gain_on_leave(group, source)
@@ -365,7 +378,9 @@ class Relief:
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
@@ -410,9 +425,15 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
     Iterates over the shorter list and finds partners in the other list by bisection.
     """
     is_theirs = len(theirs) <= len(mine)   # the shorter list
-    shorter, longer, before, after = theirs, mine, 1, 2
+    shorter = theirs
+    longer = mine
+    before = 1
+    after = 2
     if not is_theirs:
-        shorter, longer, before, after = mine, theirs, 2, 1
+        shorter = mine
+        longer = theirs
+        before = 2
+        after = 1
         sizes = [offer[0] for offer in theirs]
         want, least, most = -want, -most, -least
     for offer in shorter:
