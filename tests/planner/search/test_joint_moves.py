@@ -9,12 +9,6 @@ from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.objective import Weights
-from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.state.cost_model import CostModel
-from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -54,24 +48,3 @@ def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
     assert len(new) >= 4
     for targets in new:
         assert all(targets.count(rack) == 2 for rack in targets if rack > 1)
-
-
-def moves_of(placement: PlacementState) -> JointMoves:
-    count = len(placement.size_bytes)
-    costs = CostModel(
-        placement, Weights(count_weight=0.0), [0.1] * count,
-        [float(size) for size in placement.size_bytes], [0.0] * count)
-    return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
-
-
-def test_displaced_together_they_go_home_together() -> None:
-    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
-    joint = moves_of(placement)
-    steps = next(joint.candidates(0))
-    assert joint.return_moves(steps[0][0], steps[0][1], placement.groups[0]) == ()
-    for step in steps:
-        placement.move(*step)
-    home = joint.return_moves(steps[0][0], steps[0][2], placement.groups[0])
-    assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
-    assert placement.is_legal_joint(home)
-    assert not any(placement.is_legal(*step) for step in home)
