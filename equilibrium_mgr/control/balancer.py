@@ -46,7 +46,7 @@ from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Journal, Totals, sent_before)
+    SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -171,7 +171,7 @@ class Balancer:
                 sent=dict(self.dispatcher.pending.entries),
                 view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=self._progress(execution, current.code),
+                progress=self._progress(execution, episode, current.code),
                 last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history,
@@ -181,12 +181,13 @@ class Balancer:
                 decided_on=self._decided_on,
                 drains=self.drains.status)
 
-    def _progress(self, execution: Optional[Execution], code: str) -> Optional[ExecutionProgress]:
+    def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
+                  code: str) -> Optional[ExecutionProgress]:
         if execution is None:
             return None
         try:   # it is only shown: neither a round nor `off` may fail for it
             return execution_progress(
-                execution, self._journal.episode, self.observer.view, code, self._clock())
+                execution, episode, self.observer.view, code, self._clock())
         except Exception:
             self._log.exception("how far the execution has come cannot be computed")
             return ExecutionProgress(execution.name, execution.summary())

@@ -126,7 +126,6 @@ class UpmapDispatcher:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
         last = self._sent_before
-        self._sent_before = _NOTHING_SENT
         if self._unseen is None:   # the first snapshot of this mgr
             self.pending.restore_sending(last.in_flight, snapshot, now)
             self.pending.restore_log_recovery(snapshot)
@@ -138,6 +137,7 @@ class UpmapDispatcher:
             waits.observe(now, snapshot.pgs)
         for pgid, (at, osds) in last.withheld.items():
             self._note_withheld(pgid, osds, snapshot, at)
+        self._sent_before = _NOTHING_SENT   # not before: a round that fails is tried again
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
