@@ -20,7 +20,7 @@ class JobRunner(Protocol):
         """Queues a job, in front of all others if it is `first`. `name` is for the log."""
 
     def wait(self, seconds: float, /) -> bool:
-        """Waits for a job; returns False at once if the module shuts down."""
+        """Waits in the running job; returns False at once if the module shuts down."""
 
     def run_pending(self) -> object:
         """Runs the queued jobs, if no thread does so."""
@@ -54,7 +54,7 @@ class JobThread:
         self._queue.put((0 if first else 1, next(self._numbers), name, job))
 
     def wait(self, seconds: float) -> bool:
-        """Waits for a job; returns False at once if the module shuts down."""
+        """Waits in the running job; returns False at once if the module shuts down."""
         return not self._is_over.wait(seconds)
 
     def run_pending(self) -> None:

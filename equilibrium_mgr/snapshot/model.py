@@ -170,7 +170,7 @@ class Pool(NamedTuple):
     positional: bool = False   # erasure-coded: neighboring positions have a bucket of their own
     #: number of a PG → why a step of pg_num or pgp_num will change it; empty without steps
     touched: Mapping[int, Immovable] = {}
-    stepped_at: float = inf   # seconds since the epoch of the last step that a reading has shown
+    stepped_at: float = inf   # first reading with these pg_nums, seconds since the epoch
 
     @property
     def shape(self) -> Tuple[Any, ...]:

@@ -70,7 +70,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit("equilibrium_mgr/execution/size_check.py",
                  "        if new:\n",
                  "        if False:\n"),),
-        ("scenario:swelling_default scenario:swelling",)),
+        ("scenario:swelling_limit scenario:swelling",)),
     Mutation(
         "stopped-is-sent",
         "what a plan wants of a stopped pool is void", (

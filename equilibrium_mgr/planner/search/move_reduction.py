@@ -76,7 +76,8 @@ class MoveReduction:
 
     def _exchange(self, pg: int, osd: int, group: int) -> bool:
         """Returns a displaced shard by the best exchange; False if no exchange gains."""
-        placement, limits = self._placement, self._limits
+        placement = self._placement
+        limits = self._limits
         size = placement.size_on(pg, osd)
         best: Sequence[ShardMove] = ()
         least = NOISE
@@ -97,7 +98,8 @@ class MoveReduction:
                     continue
                 steps = (pg, osd, initial), (other, initial, osd)
                 if placement.has_upmap_pairs(steps):
-                    best, least = steps, gain
+                    best = steps
+                    least = gain
         for step in best:
             placement.move(*step)
         return bool(best)

@@ -9,6 +9,14 @@ from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.objective import Weights
+from equilibrium_mgr.planner.search.joint_moves import JointMoves
+from equilibrium_mgr.planner.search.relief import OverfullOsd, Relief
+from equilibrium_mgr.planner.state.constraints import SearchConstraints
+from equilibrium_mgr.planner.state.cost_model import CostModel
+from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -48,3 +56,29 @@ def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
     assert len(new) >= 4
     for targets in new:
         assert all(targets.count(rack) == 2 for rack in targets if rack > 1)
+
+
+def moves_of(placement: PlacementState) -> JointMoves:
+    count = len(placement.size_bytes)
+    costs = CostModel(
+        placement, Weights(count_weight=0.0), [0.1] * count,
+        [float(size) for size in placement.size_bytes], [0.0] * count)
+    return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
+
+
+@pytest.mark.parametrize("num_bytes", [0, 1000])
+def test_a_joint_move_of_few_bytes_does_not_replace_one_that_relieves(num_bytes: int) -> None:
+    """At a high price every joint move costs more than it gains, and that of few bytes least."""
+    tree = {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [2 * rack + host]
+                                               for host in range(2)} for rack in range(4)}}
+    cluster = Cluster(tree, {0: _EC}).pool(1, size=4, k=2).pool(2, size=4, k=2)
+    cluster.pg("1.0", [0, 1, 2, 3], num_bytes=8 * GIB)
+    cluster.pg("2.0", [0, 1, 2, 3], num_bytes=num_bytes)
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    joint, osds = moves_of(placement), tuple(range(len(placement.size_bytes)))
+    relief = Relief(joint._costs, joint._targets, joint._shard_index, joint,
+                    SearchConstraints(placement, (), 0.0), 1.0)
+    found = relief.find(0, OverfullOsd(osds, 0.0, 1e6))
+    assert found is not None
+    assert [(placement.pgs[pg].pgid, source) for pg, source, _ in found.steps] == [
+        ("1.0", 0), ("1.0", 1)]
