@@ -232,7 +232,7 @@ class Plan(NamedTuple):
     changes: Tuple[PgChange, ...]
     before: Usage
     after: Usage
-    skipped: Dict[str, int]      # reason → how many PGs or OSDs are left out for it
+    skipped: Dict[str, int]      # reason → PGs or OSDs left out for it; shards by a freeze
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # OSD set → lower bound of the highest utilization
     topology: str = ""           # `topology_of` its snapshot

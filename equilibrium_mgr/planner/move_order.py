@@ -99,7 +99,7 @@ _ROUNDING = 1e-12
 
 
 def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[ChangeGroup]:
-    """Sorts the changes into groups. Does not end early: the order is always whole."""
+    """Sorts the changes into groups, without those that no order allows. Does not end early."""
     cycles: List[Tuple[int, ...]] = []
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
     for _ in range(_PASSES):

@@ -95,8 +95,9 @@ class JointMoves:
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Returns the moves of the PG's shards in the OSD's bucket to their initial OSDs. Empty if
-        one of the shards is not displaced, and for replicated pools."""
-        if not group.pool.erasure:
+        one of the shards is not displaced, for replicated pools, and if no shards move together.
+        """
+        if group.joint is None or not group.pool.erasure:
             return ()
         initial = self._placement.initial_up[pg][_span(group)]
         steps: List[ShardMove] = []

@@ -149,8 +149,8 @@ class Search:
     def reduce_within_limits(self) -> None:
         """Reverts moves as far as the limits allow."""
         if self.weights.return_value:
-            reduction = MoveReduction(self.costs, self.shard_index, self.limits,
-                                      self.weights.return_value)
+            reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
+                                      self.limits, self.weights.return_value)
             for _ in range(_REDUCTION_PASSES):
                 if not reduction.revert_unneeded() + reduction.shorten_detours():
                     break
