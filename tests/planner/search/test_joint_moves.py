@@ -66,6 +66,19 @@ def moves_of(placement: PlacementState) -> JointMoves:
     return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
 
 
+def test_displaced_together_they_go_home_together() -> None:
+    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
+    joint = moves_of(placement)
+    steps = next(joint.candidates(0))
+    assert joint.return_moves(steps[0][0], steps[0][1], placement.groups[0]) == ()
+    for step in steps:
+        placement.move(*step)
+    home = joint.return_moves(steps[0][0], steps[0][2], placement.groups[0])
+    assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
+    assert placement.is_legal_joint(home)
+    assert not any(placement.is_legal(*step) for step in home)
+
+
 @pytest.mark.parametrize("num_bytes", [0, 1000])
 def test_a_joint_move_of_few_bytes_does_not_replace_one_that_relieves(num_bytes: int) -> None:
     """At a high price every joint move costs more than it gains, and that of few bytes least."""
