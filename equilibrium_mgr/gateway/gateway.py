@@ -548,8 +548,9 @@ class Gateway:
             {"prefix": "osd stat"}, {"prefix": "osd get-require-min-compat-client"})
         if stat is None or client is None:
             return None, None
-        self._map_settings = {epoch: (flags_of(stat), client.strip())}
-        return self._map_settings[epoch]
+        settings = flags_of(stat), client.strip()
+        self._map_settings = {epoch: settings}   # replaced whole: other threads may read it
+        return settings
 
     def _ask(self, *commands: Mapping[str, Any]) -> List[Optional[CommandResult]]:
         """Sends commands at once, and returns the monitors' replies; None for a late one."""
