@@ -109,7 +109,7 @@ class Commands:
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
         """Forget a plan, cancel one that is being made, or stop one that is executed; moves that
-        have begun go on"""
+        it has sent go on"""
         return self._answer(format, remove_plans, [plan])
 
     @write_command("equilibrium reset")
@@ -151,7 +151,7 @@ class Commands:
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
         """Stop sending moves, those of plans and drains too; final once it answers, for the next
-        mgr too. Moves that have begun go on"""
+        mgr too. Moves that have been sent go on"""
         return self._answer(format, switch_off)
 
     @read_command("equilibrium pool ls")

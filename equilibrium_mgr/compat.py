@@ -19,10 +19,12 @@ read_command: Callable[[str], Callable[[Any], Any]]
 write_command: Callable[[str], Callable[[Any], Any]]
 if hasattr(mgr_module, "CLICommandBase"):
     Registry = mgr_module.CLICommandBase.make_registry_subtype("EquilibriumCLICommand")
-    read_command, write_command = Registry.Read, Registry
+    read_command = Registry.Read
+    write_command = Registry
 else:
     Registry = mgr_module.CLICommand
-    read_command, write_command = mgr_module.CLIReadCommand, mgr_module.CLICommand
+    read_command = mgr_module.CLIReadCommand
+    write_command = mgr_module.CLICommand
 
 
 def keyword_arguments(handler: Callable[..., Any]) -> Callable[..., Any]:

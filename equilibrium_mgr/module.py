@@ -140,7 +140,9 @@ class Module(Commands, MgrModule):
     def _report_health(self) -> None:
         """Sets the health checks if they have changed."""
         try:
-            settings, status, now = self.settings(), self.balancer.status, self.clock()
+            settings = self.settings()
+            status = self.balancer.status
+            now = self.clock()
             self._monitor.observe(status, now)
             view = status.view
             options = bad_options(settings, view.snapshot if view is not None else None)

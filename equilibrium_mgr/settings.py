@@ -276,7 +276,9 @@ def changed_options(option: Callable[[str], Any]) -> List[Dict[str, str]]:
     """
     found: List[Dict[str, str]] = []
     for declared in OPTIONS:
-        name, default, given = declared["name"], declared["default"], option(declared["name"])
+        name = declared["name"]
+        default = declared["default"]
+        given = option(declared["name"])
         if name != "active" and given is not None and given != default:
             found.append({"name": name, "value": str(given), "default": str(default)})
     return sorted(found, key=lambda one: one["name"])
@@ -288,7 +290,8 @@ _Read = Tuple[Any, Optional[str]]
 
 def _value(option: Dict[str, Any], given: Any) -> _Read:
     """Reads a value of the option's type and range; the default if it has another."""
-    default, kind = _typed(option["default"], option["type"]), option["type"]
+    default = _typed(option["default"], option["type"])
+    kind = option["type"]
     if given is None:
         return default, None
     instead = default, f"the default, {option['default']}, is used"

@@ -29,7 +29,9 @@ from .state.cluster_builder import build_cluster, read_osdmap
 from .state.state_file import write_state
 
 #: Seconds that a command may take; to find a monitor; and between two tries.
-TIMEOUT, _CONNECT_SECONDS, _PAUSE = 120, 20, 2.0
+TIMEOUT = 120
+_CONNECT_SECONDS = 20
+_PAUSE = 2.0
 #: Tries to read CRUSH map, PGs and osdmap of one state, while the cluster is being changed.
 _TRIES = 5
 
@@ -91,8 +93,10 @@ def gather(path: str, anonymous: bool) -> None:
         raise StubError(errno.EACCES, f"{path}: no file can be made in {folder}")
     state = gathered(anonymous, lambda command: _ask(command, say), say)
     write_state(path, state)
-    osd_map, kib = state["osd_dump"], os.path.getsize(path) / 1024
-    osds, pools = len(osd_map["osds"]), len(osd_map["pools"])
+    osd_map = state["osd_dump"]
+    kib = os.path.getsize(path) / 1024
+    osds = len(osd_map["osds"])
+    pools = len(osd_map["pools"])
     pgs = len(state["pg_dump"]["pg_map"]["pg_stats"])
     say(f"{path}: {osds} OSDs, {pools} pools, {pgs} PGs at osdmap epoch {osd_map['epoch']},"
         f" {kib:.0f} KiB")
@@ -151,7 +155,8 @@ def _maps(ask: Callable[[str], Any]) -> List[Json]:
         if attempt:
             time.sleep(_PAUSE)
         version = ask("osd dump").get("crush_version")
-        crush, pgs = ask("osd crush dump"), ask("pg dump")
+        crush = ask("osd crush dump")
+        pgs = ask("pg dump")
         osd_map = ask("osd dump")
         if not pgs["pg_ready"]:
             why = "the mgr has not received the statistics of all PGs yet"
@@ -171,7 +176,8 @@ def _pgids(osd_map: Json) -> Set[str]:
 def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> OsdMap:
     """The osdmap with the up sets that it gives PGs; those that these report where CRUSH cannot be
     computed."""
-    topology, up = cluster.topology(), dict(osd_map.up)
+    topology = cluster.topology()
+    up = dict(osd_map.up)
     reweights = topology.reweights()
     try:
         for pgid, pg in cluster.pgs.items():

@@ -22,7 +22,8 @@ from ..settings import OptionValues, Settings
 
 #: Nothing is sent because of a view that is older than this: seconds. The longer time is for a
 #: cluster in which nothing moved then, and whose osdmap is still the same.
-_OLDEST_SECONDS, OLDEST_AT_REST_SECONDS = 60.0, 900.0
+_OLDEST_SECONDS = 60.0
+OLDEST_AT_REST_SECONDS = 900.0
 #: Seconds between two refreshes of an idle cluster that commands cause. Used bytes and
 #: misplaced copies are current in any case, and the loop itself refreshes after a change.
 _POLLED_SECONDS = 1200.0
@@ -59,7 +60,8 @@ class ModuleParts(NamedTuple):
 
         `with_map`: update flags and full ratios too, which needs a dump of each new osdmap.
         """
-        status, summary = self.balancer.status, self.summary()
+        status = self.balancer.status
+        summary = self.summary()
         if summary is None:
             drains = status.drains.as_of(self.gateway.epoch())
             return status.view, status._replace(drains=drains)
@@ -76,7 +78,9 @@ class ModuleParts(NamedTuple):
         cluster with the next osdmap, or after _POLLED_SECONDS.
         """
         view, _ = self.newest()
-        seen, at_rest, is_old = self.balancer.status.view, False, True
+        seen = self.balancer.status.view
+        at_rest = False
+        is_old = True
         if view is not None and seen is not None:
             is_outage_other = view.troubles != seen.troubles
             at_rest = not (view.movements or view.misplaced_ratio or is_outage_other)
@@ -96,7 +100,8 @@ class ModuleParts(NamedTuple):
     def look(self, plan: Optional[Plan] = None) -> Look:
         """Returns the data for an evaluation, with the changes of a kept plan, or those of the
         execution."""
-        is_started, execution = self.request_if_old(), self.balancer.execution
+        is_started = self.request_if_old()
+        execution = self.balancer.execution
         wanted: Optional[Sequence[PgChange]] = None
         view, age = self.required(plan)
         if plan is not None:
@@ -169,7 +174,8 @@ class ModuleParts(NamedTuple):
 
     def pool_ids(self, texts: Sequence[str]) -> FrozenSet[int]:
         """Returns the ids of pools, found as by `find_pool`. Raises CommandError for no pool."""
-        ids, found = self.gateway.pool_ids_by_name(), set()
+        ids = self.gateway.pool_ids_by_name()
+        found = set()
         for text in texts:
             name = self.find_pool(text)
             if name not in ids:
@@ -183,7 +189,8 @@ class ModuleParts(NamedTuple):
         """Returns a kept plan. Raises CommandError if it is being made, unknown or damaged."""
         if name in self.plan_service.plans_in_progress():
             raise self.being_made(name)
-        failure, unknown = self.plan_service.last_failure(name), f"no plan is named '{name}'"
+        failure = self.plan_service.last_failure(name)
+        unknown = f"no plan is named '{name}'"
         if failure:
             unknown = f"plan '{name}' could not be made ({failure})"
         try:
@@ -196,7 +203,8 @@ class ModuleParts(NamedTuple):
 
     def being_made(self, name: str) -> CommandError:
         """Returns the error for a plan that is being made."""
-        progress, moves = self.plan_service.plans_in_progress().get(name), 0
+        progress = self.plan_service.plans_in_progress().get(name)
+        moves = 0
         if progress is not None:   # else it has just been made
             moves = progress.moves
         return CommandError(

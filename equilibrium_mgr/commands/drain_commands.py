@@ -45,8 +45,11 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
     the drain had been started first.
     """
     parts.refuse_old_clients()
-    balancer, found, forecast = parts.balancer, _osds(parts, names), None
-    view, wanted = balancer.status.view, balancer.drain_status().drains.with_osds(found)
+    balancer = parts.balancer
+    found = _osds(parts, names)
+    forecast = None
+    view = balancer.status.view
+    wanted = balancer.drain_status().drains.with_osds(found)
     _refuse_without_target(parts, wanted.osds, view)
     if not wanted.fits:
         raise CommandError(E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
@@ -56,10 +59,12 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
         forecast = drain_forecast(view, wanted.osds)
         if not force:
             _refuse_too_much(forecast, view)
-    state, text = "dry-run", f"{plural(len(found), 'OSD')} would be drained"
+    state = "dry-run"
+    text = f"{plural(len(found), 'OSD')} would be drained"
     if not dry_run:
         balancer.change_drains(lambda drains: drains.with_osds(found))
-        state, text = "executing", _begun(parts, found)
+        state = "executing"
+        text = _begun(parts, found)
     data = {"osds": sorted(found), "forecast": forecast, "state": state}
     return CommandAnswer(data, text_of(wrap("", text, 0) + forecast_lines(forecast)))
 
@@ -104,7 +109,8 @@ def _refuse_too_much(forecast: Row, view: ClusterView) -> None:
     """Raises CommandError if the drain keeps the data of a class from fitting below full_ratio."""
     full_ratio = view.snapshot.full_ratio
     for row in forecast["classes"]:
-        name, then = row["device_class"], row["then_bound_utilization"]
+        name = row["device_class"]
+        then = row["then_bound_utilization"]
         if then > max(full_ratio, view.bounds.get(name, 0.0)):
             raise CommandError(
                 ENOSPC, f"the data would not fit: the fullest OSD of class {name} could not"
@@ -129,7 +135,8 @@ def _begun(parts: ModuleParts, osds: Dict[int, str]) -> str:
 def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     """Ends the drain of OSDs."""
     drains = parts.balancer.drain_status().drains
-    by_name, others = drains.by_name(), []
+    by_name = drains.by_name()
+    others = []
     found: Dict[int, str] = {}
     for name in names:
         if name in by_name:   # as it was given to `drain add`

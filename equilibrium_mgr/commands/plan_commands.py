@@ -25,7 +25,10 @@ from ..runtime.formatting import (
 from ..snapshot.model import Pool, pool_of
 from .base import ModuleParts
 
-READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
+READY = "ready"
+PLANNING = "planning"
+EXECUTING = "executing"
+OUTDATED = "outdated"
 _NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 #: Field of OsdFilter → the argument that has its names.
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
@@ -63,13 +66,17 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
     --not. The first two replace their option; --not adds to not_buckets.
     """
     _refuse_name(parts, name, replace)
-    settings, gateway = parts.settings(), parts.gateway
-    crush, names = gateway.crush(), parts.pool_names()
+    settings = parts.settings()
+    gateway = parts.gateway
+    crush = gateway.crush()
+    names = parts.pool_names()
     chosen = _filter(osds, osd_filter(settings), crush)
     scope = chosen.scope(crush)
     given_ids = parts.pool_ids(pools) if pools else None
     pool_ids = settings.pool_ids if given_ids is None else given_ids
-    classes, rule_id, size = settings.device_classes, None, None
+    classes = settings.device_classes
+    rule_id = None
+    size = None
     if device_class is not None:
         classes = frozenset((device_class,))
         known = gateway.device_classes()
@@ -116,7 +123,8 @@ def _filter(osds: Sequence[Optional[Sequence[str]]], usual: OsdFilter,
     for field, unknown in given.scope(crush).unknown:
         raise CommandError(ENOENT, f"{_FLAGS[field]} '{unknown}': no OSD and no CRUSH bucket"
                            " has this name; 'ceph osd tree' shows them")
-    sources, targets = given.sources or usual.sources, given.targets or usual.targets
+    sources = given.sources or usual.sources
+    targets = given.targets or usual.targets
     spared = frozenset().union(given.spared or (), usual.spared or ())
     return OsdFilter(sources, targets, spared or None)
 
@@ -136,7 +144,8 @@ def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]
     if parts.settings().active:
         raise CommandError(EPERM, "automatic balancing is on, does not know of the rule and"
                            " would move shards back; run 'ceph equilibrium off' first")
-    crush, pools = parts.gateway.crush(), parts.required()[0].snapshot.pools
+    crush = parts.gateway.crush()
+    pools = parts.required()[0].snapshot.pools
     rules = {str(rule.get("rule_name")): number for number, rule in crush.rules.items()}
     if name not in rules:
         raise CommandError(ENOENT, f"no CRUSH rule is named '{name}'; there are:"
@@ -254,7 +263,8 @@ def _comment(name: str, plan: Plan) -> List[str]:
         stddev = _change(before.stddev, after.stddev)
         lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
                      f" {format_percent(after.max)}%, stddev {stddev}")
-    room, later = plan.before.room, plan.after.room
+    room = plan.before.room
+    later = plan.after.room
     if room is not None and later is not None:   # plans that are made for no gain have none
         lines.append(f"# room if all pools grow alike: {format_bytes(room.bytes)} ->"
                      f" {format_bytes(later.bytes)}")
@@ -263,7 +273,8 @@ def _comment(name: str, plan: Plan) -> List[str]:
 
 def list_plans(parts: ModuleParts) -> CommandAnswer:
     """Shows kept plans by name, and then those that are being made for the first time."""
-    in_progress, heads = parts.plan_service.plans_in_progress(), parts.plan_store.heads()
+    in_progress = parts.plan_service.plans_in_progress()
+    heads = parts.plan_store.heads()
     summary = parts.summary()
     plans = [_kept_row(parts, heads[name], in_progress, summary) for name in sorted(heads)]
     for name, progress in in_progress.items():
@@ -321,9 +332,10 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
         started_at = entry.get("started_at")
         if entry.get("plan") != head.name or entry.get("automatic"):
             continue
-        if not isinstance(started_at, (int, float)) or started_at < head.created_at:
+        if not isinstance(started_at, (int, float)):
             continue
-        if outcome_code(str(entry.get("outcome"))) == COMPLETED:
+        is_completed = outcome_code(str(entry.get("outcome"))) == COMPLETED
+        if is_completed and started_at >= head.created_at:
             return True
     return False
 
@@ -363,7 +375,8 @@ def remove_all_plans(parts: ModuleParts) -> CommandAnswer:
 
 def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Hands a kept plan to the serve loop, which carries it out."""
-    plan, gateway = parts.plan(name), parts.gateway
+    plan = parts.plan(name)
+    gateway = parts.gateway
     if gateway.builtin_balancer_active():
         raise CommandError(EPERM,
                            f"the built-in balancer is active; run '{CURE_BUILTIN}' first")
@@ -375,7 +388,9 @@ def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
                            f" {', '.join(map(str, sorted(gone)))}, which is gone; make a new plan")
     if not plan.changes:
         return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
-    view, pgs, applicable = parts.balancer.status.view, len(plan.changes), list(plan.changes)
+    view = parts.balancer.status.view
+    pgs = len(plan.changes)
+    applicable = list(plan.changes)
     if view is not None:
         applicable = gateway.applicable(plan.changes, view.snapshot)
     if not applicable and parts.balancer.plan_name is None:
@@ -386,7 +401,8 @@ def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     reason = parts.outdated_reason(name, parts.summary())
     pgids = {change.pgid for change in applicable}
     sizes = [move.bytes for move in plan.moves if move.pgid in pgids]
-    shards, size = len(sizes), sum(sizes)
+    shards = len(sizes)
+    size = sum(sizes)
     lines = [f"{name}: executing {plural(shards, 'shard')}, {format_bytes(size)}",
              "'ceph equilibrium status' shows how far it is",
              f"'ceph equilibrium rm {name}' stops it"]

@@ -45,7 +45,8 @@ def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
     """Shows what equilibrium does and why. `brief`: in one line."""
     look_started = parts.request_if_old()
     view, status = parts.newest()
-    seen, snapshot = parts.balancer.status.view, None
+    seen = parts.balancer.status.view
+    snapshot = None
     if seen is not None:
         snapshot = seen.snapshot
     options = options_json(parts.options.value, snapshot)
@@ -60,7 +61,8 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     """Explains why the cluster, an OSD, a pool or a PG is not better off, or why a PG is not on
     `osd`."""
     view, age = parts.required()
-    settings, dispatcher = parts.settings(), parts.balancer.dispatcher
+    settings = parts.settings()
+    dispatcher = parts.balancer.dispatcher
     context = ExplainContext(
         view, parts.newest()[1], settings, dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num)
@@ -108,7 +110,9 @@ def show_history(parts: ModuleParts, limit: Optional[int]) -> CommandAnswer:
 
 def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     """Writes the page about the cluster, or about a kept plan."""
-    gateway, kept, fsid = parts.gateway, None, ""
+    gateway = parts.gateway
+    kept = None
+    fsid = ""
     questions = {"": FailureQuestion(None)}
     if plan is None:
         look = parts.look()
@@ -151,7 +155,8 @@ def show_moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
     """Shows the shards in flight: all, or those of an OSD, a host, a pool or a PG. `by_osd`: the
     sums of each OSD."""
     view, age = parts.required()
-    execution, waiting = parts.balancer.execution, 0
+    execution = parts.balancer.execution
+    waiting = 0
     pool = parts.find_pool(what) if what else None
     if by_osd:
         return report_moves_by_osd(view, age, what, pool, limit)
@@ -188,7 +193,9 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
 
 
 def _evaluated_plan(parts: ModuleParts, name: str, plan: Plan, look: Look) -> CommandAnswer:
-    head = parts.plan_store.heads()[name]
+    head = parts.plan_store.heads().get(name)
+    if head is None:   # it was cancelled while its job wrote it
+        raise CommandError(ENOENT, f"no plan is named '{name}'")
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), parts.since(head.created_at),
         name == parts.balancer.plan_name, parts.outdated_reason(name, parts.summary()))
@@ -241,7 +248,8 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     failure = _named_failure(parts, fail) if fail is not None else None
     answer = parts.plan_service.failure(_failure_question(parts, failure, plan))
     if not isinstance(answer, FailureAnswer):
-        computed, progress = parts.plan_service.computed_failures, ""
+        computed = parts.plan_service.computed_failures
+        progress = ""
         if worst_failure and computed:
             progress = f" ({plural(computed, 'failure')} so far)"
         raise _not_yet("the failure leads to", answer, progress)

@@ -17,7 +17,8 @@ _NAMED = 10
 
 def switch_on(parts: ModuleParts) -> CommandAnswer:
     """Switches automatic balancing on, and the built-in balancer off if it moves data."""
-    gateway, execution = parts.gateway, parts.balancer.execution
+    gateway = parts.gateway
+    execution = parts.balancer.execution
     parts.refuse_old_clients()
     if execution is not None and execution.name and execution.kind in TAKE_BACK:
         raise CommandError(EBUSY, f"plan '{execution.name}' takes changes back, which"
@@ -71,7 +72,8 @@ def _text(sentences: List[str]) -> str:
 
 def list_pools(parts: ModuleParts) -> CommandAnswer:
     """Shows the pools that balancing is limited to. JSON has none if all are balanced."""
-    names, pool_ids = parts.pool_names(), parts.settings().pool_ids or ()
+    names = parts.pool_names()
+    pool_ids = parts.settings().pool_ids or ()
     pools = [names.get(pool, f"{pool} (gone)") for pool in sorted(pool_ids)]
     text = text_of(pools)
     if not pools:
@@ -91,7 +93,8 @@ def remove_pools(parts: ModuleParts, pools: List[str]) -> CommandAnswer:
     Refuses to leave the list empty, which would mean all pools: a command that takes a pool out
     must not make the module balance more of them.
     """
-    ids, limited_to = parts.gateway.pool_ids_by_name(), parts.settings().pool_ids
+    ids = parts.gateway.pool_ids_by_name()
+    limited_to = parts.settings().pool_ids
     gone = {str(pool) for pool in limited_to or ()}
     gone -= {*ids, *map(str, ids.values())}
     present = parts.pool_ids([pool for pool in pools if pool not in gone])

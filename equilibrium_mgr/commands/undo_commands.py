@@ -1,8 +1,8 @@
 """`undo` and `cancel`, which take changes back, and `freeze`, which keeps remapped PGs by upmap
 where their data is.
 
-Each raises CommandError if there is nothing to do, or if it must not be done now. So does a
---dry-run.
+Each raises CommandError if it must not be done now. `undo` and `cancel` also do so if the change
+log has no such plan or episode; their --dry-run raises the same errors.
 """
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     """
     if plan is not None and not plan.strip():   # as an unset variable of a shell
         raise CommandError(EINVAL, "the name of the plan is empty")
-    balancer, name, said = parts.balancer, None, ""
+    balancer = parts.balancer
+    name = None
+    said = ""
     log = balancer.changes()   # first: a new mgr continues the execution of the last one
     executing = balancer.plan_name
     scope = _scope(log, kind, plan, since, parts.clock())
@@ -109,7 +111,8 @@ def _refuse_onto_drained(parts: ModuleParts, kind: str, log: ChangeLog, scope: _
 def _stop(parts: ModuleParts, executing: str, kind: str) -> Optional[str]:
     """Stops the execution of a plan and returns its name. Returns None if the plan was complete: a
     plan that copies no data is complete when all of it is sent."""
-    execution, outcome = parts.balancer.execution, f"{STOPPED}: by {command_of(kind)}"
+    execution = parts.balancer.execution
+    outcome = f"{STOPPED}: by {command_of(kind)}"
     is_complete = execution is not None and execution.is_motionless and not execution.wanted
     if is_complete:
         outcome = COMPLETED
@@ -145,7 +148,9 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
 
 def _since(log: ChangeLog, since: str, now: float) -> _Scope:
     """Returns all changes of a span of time."""
-    seconds, first, unknown = parse_span(since), log.first_known, None
+    seconds = parse_span(since)
+    first = log.first_known
+    unknown = None
     if seconds is None:
         raise CommandError(EINVAL, f"--since '{since}' is no span of time; write it like"
                            " 6h, 90m or 2d")
@@ -159,7 +164,9 @@ def _since(log: ChangeLog, since: str, now: float) -> _Scope:
 def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
     """Returns the changes of the last execution of a plan; for None of any plan or episode that
     moved data."""
-    last, first, unknown = _last_row(log, plan), log.first_known, None
+    last = _last_row(log, plan)
+    first = log.first_known
+    unknown = None
     if last is None:
         what = "equilibrium" if plan is None else f"plan '{plan}'"
         raise CommandError(ENOENT, f"nothing that {what} has changed is known")
@@ -190,7 +197,8 @@ def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
 def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     """Keeps remapped PGs by upmap where their data is, as far as possible, or with `dry_run` shows
     how far that is. Raises CommandError if the newest view does not know all remapped PGs."""
-    execution, name = parts.balancer.execution, None
+    execution = parts.balancer.execution
+    name = None
     if execution is not None and execution.kind == FREEZE:
         raise CommandError(EAGAIN, f"plan '{execution.name}' is sending its pins; try again in some"
                            f" seconds; 'ceph equilibrium rm {execution.name}' stops it")
@@ -214,8 +222,10 @@ def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
 
 def _refuse_changed(parts: ModuleParts, snapshot: Snapshot) -> None:
     """Raises CommandError if CRUSH, an OSD's weight or a pool is not as in the snapshot."""
-    summary, newest = parts.gateway.summary(), parts.gateway.at_newest_map(snapshot)
-    then, now = _shapes(snapshot), _shapes(newest)
+    summary = parts.gateway.summary()
+    newest = parts.gateway.at_newest_map(snapshot)
+    then = _shapes(snapshot)
+    now = _shapes(newest)
     topology = topology_of(snapshot.crush_version, snapshot.osds)
     if then != now or topology != topology_of(summary.crush_version, summary.osds):
         raise parts.outdated("the cluster has changed since it was last looked at")

@@ -137,8 +137,10 @@ class AutoPlanner:
         """
         basis = self._observe(snapshot, settings, drain_only, excluded, noise)
         with self._lock:
-            ready, self._ready = self._ready, None
-            idle, generation = self._idle, self._generation
+            ready = self._ready
+            self._ready = None
+            idle = self._idle
+            generation = self._generation
         if ready is not None:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
@@ -260,7 +262,8 @@ class AutoPlanner:
         It has to wait, or is out of date if the state is PLANNING. Drops the changes that a new
         topology touches. The others go on until there may be another plan.
         """
-        now, executed = self._observe(snapshot, settings, drain_only), self._executed
+        now = self._observe(snapshot, settings, drain_only)
+        executed = self._executed
         if execution.sent_moves:
             self._fruitless = 0
         if executed is None:
@@ -333,7 +336,8 @@ class AutoPlanner:
         settling = self._wait_to_settle("the cluster has just changed")
         if settling is not None:
             return NextStep(settling)
-        now, failure = self._clock(), self._plan_service.last_failure("")
+        now = self._clock()
+        failure = self._plan_service.last_failure("")
         if failure is not None and self._submitted:
             self._backoff.failed(now)
             self._submitted = False
@@ -355,7 +359,8 @@ class AutoPlanner:
             least_gain=least_gain, rejected_pgs=asked.rejected_pgs | excluded.cooling))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, max_seconds, done):
-            self._submitted, self._planned_at = True, now
+            self._submitted = True
+            self._planned_at = now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
 

@@ -46,12 +46,13 @@ from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Journal, Totals, sent_before)
+    SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
-_SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
+_SHORTEST_SECONDS = 1.0
+_TOLERANCE_SECONDS = 1.0
 #: At most so many changes are sent at a time. No limit of movement binds changes that copy no
 #: data, and the monitors put a batch into one map.
 _MOST_CHANGES = 1000
@@ -153,7 +154,9 @@ class Balancer:
     def publish(self) -> None:
         """Replaces the status by one of now."""
         with self._status_lock:
-            current, execution, episode = self._current, self._slot.execution, self._journal.episode
+            current = self._current
+            execution = self._slot.execution
+            episode = self._journal.episode
             self.status = BalancerStatus(
                 state=current.state,
                 reason=current.reason,
@@ -168,7 +171,7 @@ class Balancer:
                 sent=dict(self.dispatcher.pending.entries),
                 view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=self._progress(execution, current.code),
+                progress=self._progress(execution, episode, current.code),
                 last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history,
@@ -178,12 +181,13 @@ class Balancer:
                 decided_on=self._decided_on,
                 drains=self.drains.status)
 
-    def _progress(self, execution: Optional[Execution], code: str) -> Optional[ExecutionProgress]:
+    def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
+                  code: str) -> Optional[ExecutionProgress]:
         if execution is None:
             return None
         try:   # it is only shown: neither a round nor `off` may fail for it
             return execution_progress(
-                execution, self._journal.episode, self.observer.view, code, self._clock())
+                execution, episode, self.observer.view, code, self._clock())
         except Exception:
             self._log.exception("how far the execution has come cannot be computed")
             return ExecutionProgress(execution.name, execution.summary())
@@ -300,7 +304,8 @@ class Balancer:
 
     def round(self) -> float:
         """Runs one round. Returns the seconds until the next is due."""
-        settings, journal = self._settings(), self._journal
+        settings = self._settings()
+        journal = self._journal
         self._recover()
         self._stop_count = self._slot.stop_count
         self._record_name()
@@ -324,7 +329,8 @@ class Balancer:
         with self._recovery_lock:
             if self._is_recovered:
                 return
-            now, settings = self._clock(), self._settings()
+            now = self._clock()
+            settings = self._settings()
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
@@ -413,7 +419,8 @@ class Balancer:
 
     def _whole_round(self, summary: ClusterSummary, settings: Settings) -> float:
         """Reads the whole cluster, and acts on it."""
-        self._waits_for_time, self._was_guarded = False, False
+        self._waits_for_time = False
+        self._was_guarded = False
         self.observer.begin_look(summary, settings)
         try:
             snapshot = self._make_way(self._observe(summary, settings), settings)
@@ -431,7 +438,8 @@ class Balancer:
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
         """Begins the wait for the next round and returns its seconds. `seconds`: until the state
         has more to say."""
-        now, delay = self._clock(), settings.sleep_interval
+        now = self._clock()
+        delay = settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
         if seconds is not None:
             delay = min(delay, seconds)
@@ -461,7 +469,8 @@ class Balancer:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall = Stall()
-        self._was_guarded, self._waits_for_time = True, guard.seconds is not None
+        self._was_guarded = True
+        self._waits_for_time = guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
         self._enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING))
@@ -470,7 +479,9 @@ class Balancer:
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """Returns True if this round must read the whole cluster. A round that was woken early must
         only if that is required, or if a finished plan can be taken up."""
-        observer, state, is_free = self.observer, self._current.state, self.execution is None
+        observer = self.observer
+        state = self._current.state
+        is_free = self.execution is None
         if observer.view is None or observer.is_required or self._was_guarded:
             return True
         if state == OFF and settings.active:   # its option has just been set
@@ -606,7 +617,8 @@ class Balancer:
         idle. Returns the state, None if an execution has ended."""
         if self._is_off(settings):
             return IS_OFF
-        execution, drains_only = self.execution, self.drains.drains_only(settings)
+        execution = self.execution
+        drains_only = self.drains.drains_only(settings)
         guard = self._guards.check(
             snapshot, self._gateway.have_mon_connection(), self._gateway.builtin_balancer_active(),
             settings, execution, drains_only)
@@ -732,10 +744,13 @@ class Balancer:
 
     def _waiting(self, decision: Decision, snapshot: Snapshot) -> Verdict:
         """Returns the state while all that is left of a plan waits."""
-        leading, state, seconds = decision.leading, BLOCKED, None
+        leading = decision.leading
+        state = BLOCKED
+        seconds = None
         assert leading is not None   # each change that is wanted and was not sent waits
         if any([why.seconds is not None for _, why in decision.waiting]):   # they soon end
-            state, seconds = WAITING, TRANSIENT_RECHECK_SECONDS
+            state = WAITING
+            seconds = TRANSIENT_RECHECK_SECONDS
         if leading.is_throttle:
             state = self._throttled(snapshot)
         return leading._replace(state=state, waiting=decision.waiting, seconds=seconds)
@@ -743,7 +758,8 @@ class Balancer:
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        dispatcher, is_motionless = self.dispatcher, execution.is_motionless
+        dispatcher = self.dispatcher
+        is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
                           waiting=decision.waiting)

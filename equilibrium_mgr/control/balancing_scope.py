@@ -109,7 +109,8 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
         if classes:
             found.append("device_classes leaves out the OSDs of class"
                          f" {named(sorted(classes), _SHOWN)}")
-    scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
+    scope = osd_filter(settings).scope(snapshot.crush)
+    osds = set(snapshot.osds)
     stay = osds - (osds if scope.sources is None else scope.sources)
     refuse = osds - (osds if scope.targets is None else scope.targets)
     is_drained = not snapshot.drained_osds.isdisjoint(stay)   # shards leave these all the same

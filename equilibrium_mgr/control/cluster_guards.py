@@ -46,8 +46,10 @@ def is_open(window: Settings, now: float) -> bool:
     if min(window.begin_time, window.end_time) < 0:
         return False
     local = time.localtime(now)
-    minute, weekday = local.tm_hour * 60 + local.tm_min, (local.tm_wday + 1) % 7
-    begin, end = window.begin_time % DAY_MINUTES, window.end_time % DAY_MINUTES
+    minute = local.tm_hour * 60 + local.tm_min
+    weekday = (local.tm_wday + 1) % 7
+    begin = window.begin_time % DAY_MINUTES
+    end = window.end_time % DAY_MINUTES
     if begin == end:
         return _on_day(window, weekday)
     if begin < (end or DAY_MINUTES):
@@ -73,7 +75,8 @@ def next_opening(window: Settings, now: float) -> Optional[float]:
 
 
 def _on_day(window: Settings, weekday: int) -> bool:
-    begin, end = window.begin_weekday % 7, window.end_weekday % 7
+    begin = window.begin_weekday % 7
+    end = window.end_weekday % 7
     if begin == end:
         return True
     if begin < end:
@@ -155,7 +158,8 @@ class ClusterGuards:
         now = self._clock()
         if is_open(settings, now):
             return None
-        outside, opening = "outside the window of automatic balancing", next_opening(settings, now)
+        outside = "outside the window of automatic balancing"
+        opening = next_opening(settings, now)
         if opening is not None:
             at = format_local(opening)
             return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,

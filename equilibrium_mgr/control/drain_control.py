@@ -79,7 +79,8 @@ class DrainControl:
         """
         if not self.status.drains.names:
             return False
-        before, now = self.status.drains.osds, self._clock()
+        before = self.status.drains.osds
+        now = self._clock()
         self.replace(lambda drains: drains.without_gone(snapshot.osds, now))
         osds = self.status.drains.osds
         remaining = remaining_shards(snapshot, osds, [

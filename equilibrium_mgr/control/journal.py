@@ -30,7 +30,9 @@ from ..undo.change_log import ChangeLog, ChangeRow
 AUTOMATIC = "automatic"   # instead of a plan's name
 #: When OSDs reported the utilization that an entry of the history shows: after all of its data had
 #: arrived; while data was still moving or being deleted; or not at all.
-ARRIVED, INTERRUPTED, UNKNOWN = "arrived", "interrupted", "unknown"
+ARRIVED = "arrived"
+INTERRUPTED = "interrupted"
+UNKNOWN = "unknown"
 #: Ratio of an OSD's size: its report differs by less from the prediction once all data has arrived
 #: and been deleted.
 _SETTLED_RATIO = 0.001
@@ -228,7 +230,8 @@ class Journal:
                 self._store.read(key) or {} for key in (EXECUTION, MEASURED, DRAINS)]
             self._recover_history()
             self.changes.restore()
-            plan, at = stored.get("plan"), stored.get("at")
+            plan = stored.get("plan")
+            at = stored.get("at")
             plan = plan if isinstance(plan, str) else None
             void = max(_VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS)
             was_long_ago = plan is not None and isinstance(at, (int, float)) and now - at > void
@@ -367,7 +370,8 @@ class Journal:
         """Counts the shard moves and bytes of a batch. Below 0: they were cancelled and stay
         wanted. The monitors had accepted these, so that the totals keep them."""
         with self._lock:
-            totals, episode = self.totals, self.episode
+            totals = self.totals
+            episode = self.episode
             self.totals = Totals(totals.moves + max(0, moves), totals.bytes + max(0, bytes_moved))
             if episode is not None:   # else a command has just ended it
                 self.episode = episode._replace(

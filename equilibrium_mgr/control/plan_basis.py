@@ -22,7 +22,8 @@ from ..snapshot.model import Snapshot, UpmapItems, pool_of
 _UTILIZATION = 0.03
 #: While the loop is idle, an OSD must differ from the others by this ratio of min_gain, and by this
 #: multiple of the mean difference between two reports, which is noise.
-_GAIN_RATIO, _LEAST_GAIN = 0.25, 0.001
+_GAIN_RATIO = 0.25
+_LEAST_GAIN = 0.001
 _NOISE_RATIO = 6.0
 #: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
@@ -70,8 +71,11 @@ def _differing(then: Mapping[Any, Any], now: Mapping[Any, Any]) -> Set[Any]:
 def basis_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
              noise: float = 0.0) -> PlanBasis:
     """Returns the basis of a plan for the snapshot with these options."""
-    places, rules = snapshot.crush.places(), snapshot.crush.rules
-    osds, down, utilization = {}, set(), {}
+    places = snapshot.crush.places()
+    rules = snapshot.crush.rules
+    osds = {}
+    down = set()
+    utilization = {}
     nearfull = backfillfull = 0
     for osd in snapshot.osds.values():
         osds[osd.id] = (
@@ -105,7 +109,9 @@ def basis_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
 Check = Callable[[PlanBasis, PlanBasis], Optional[str]]
 
 #: How soon: at once, when the topology has settled, or not too soon after the last plan.
-AT_ONCE, SETTLED, PACED = "at once", "settled", "paced"
+AT_ONCE = "at once"
+SETTLED = "settled"
+PACED = "paced"
 
 
 class Reason(NamedTuple):
@@ -211,7 +217,8 @@ def drift(then: PlanBasis, now: PlanBasis) -> Optional[str]:
     for osd in now.utilization.keys() & then.utilization.keys():
         changes = by_class.setdefault(now.osds[osd][3], {})
         changes[osd] = now.utilization[osd] - then.utilization[osd]
-    middles, apart = [], [(0.0, 0)]
+    middles = []
+    apart = [(0.0, 0)]
     for changes in by_class.values():
         middle = median(changes.values())
         middles.append(middle)

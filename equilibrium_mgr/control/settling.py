@@ -7,7 +7,8 @@ from ..runtime.waiting import WaitTimer
 
 #: A topology must stay the same for so many seconds before it is planned for; and the longest wait
 #: from the first change of a series on, whose changes are no further apart than that.
-SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
+SETTLE_SECONDS = 60.0
+_LONGEST_SETTLE_SECONDS = 300.0
 #: At most, while an OSD needs space.
 _URGENT_SECONDS = 45.0
 
@@ -27,7 +28,8 @@ class Settling:
         self.is_urgent = is_urgent
         if topology == self._topology:
             return False
-        is_first, self._topology = self._topology is None, topology
+        is_first = self._topology is None
+        self._topology = topology
         if is_first:
             return False
         if self._last_change.seconds_left(now) <= 0.0:

@@ -63,7 +63,8 @@ class BalancerStatus(NamedTuple):
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per
         cent; None if unknown."""
         if self.progress is not None:
-            done, total = self.progress.bytes_done, self.progress.bytes_total
+            done = self.progress.bytes_done
+            total = self.progress.bytes_total
         elif self.view is None or self.episode is None:
             return None
         else:   # nothing is planned, and the last shards are on their way
@@ -116,7 +117,8 @@ class BalancerStatus(NamedTuple):
         for group in self.waiting:
             if group.numbers.get("fits_ratio", -1.0) >= misplaced:
                 due.add(group.code)
-        groups, shards = [], 0
+        groups = []
+        shards = 0
         for group in self.waiting:
             if group.code in due:
                 shards += group.shards
@@ -148,9 +150,11 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
     """Groups the waiting changes of an execution by reason, from the outcome of the last round."""
     if execution is None:
         return ()
-    code, reason = codes.NEXT_BATCH, ""
+    code = codes.NEXT_BATCH
+    reason = ""
     if outcome.code != codes.MOVING and outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING):
-        code, reason = outcome.code, outcome.reason
+        code = outcome.code
+        reason = outcome.reason
     return waiting_groups(execution.wanted, outcome.waiting, code, reason)
 
 
@@ -175,7 +179,8 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
         return progress._replace(still_reason="OSDs do not report")
     if code in _STANDS or view.rates.stand_still(now):
         return progress._replace(still_reason="nothing arrives at present")
-    rate, left = view.rates.ours_now, time_left(view.rates, view.movements, wanted)
+    rate = view.rates.ours_now
+    left = time_left(view.rates, view.movements, wanted)
     if view.rates.moved_at is None or left is None:
         return progress._replace(still_reason=_NOTHING_YET)
     if execution.wanted and not wanted and left.seconds <= 0.0:

@@ -67,8 +67,10 @@ class CrushHierarchy:
                 device_class: Dict[int, str]) -> CrushHierarchy:
         """Returns a map with other buckets and device classes, and the same rules and types."""
         other = copy(self)
-        other.buckets, other.device_class = buckets, device_class
-        other._subtrees, other._places = {}, None
+        other.buckets = buckets
+        other.device_class = device_class
+        other._subtrees = {}
+        other._places = None
         return other
 
     def name_of(self, item: int) -> str:
@@ -113,10 +115,11 @@ class CrushHierarchy:
             def above(item: int) -> Tuple[Any, ...]:
                 return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])
 
-            self._places = {}
+            places: Dict[int, Tuple[Any, ...]] = {}
             for osd in self.device_class:
-                self._places[osd] = tuple([
+                places[osd] = tuple([
                     (weight, parent, above(parent)) for parent, weight in parents.get(osd, ())])
+            self._places = places   # whole: other threads may read it
         return self._places
 
     def hosts(self) -> Dict[int, str]:

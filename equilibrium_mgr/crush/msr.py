@@ -46,7 +46,8 @@ def _order_violation(levels: Sequence[FailureDomain], members: Sequence[int]) ->
                 for other in (*range(start, own), *range(after, end)):
                     if bucket_of.get(members[other]) == bucket:
                         return f"two groups of shards share one {type_name}"
-            start, end = own, after
+            start = own
+            end = after
     return None
 
 

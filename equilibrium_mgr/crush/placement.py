@@ -182,7 +182,8 @@ def _place_violation(domain: FailureDomain, parent: Optional[FailureDomain],
         counts = groups.setdefault(above, {})
         bucket = domain.bucket_of[osd]
         counts[bucket] = counts.get(bucket, 0) + 1
-    most, buckets = domain.shards_per_bucket, domain.buckets_per_parent
+    most = domain.shards_per_bucket
+    buckets = domain.buckets_per_parent
     for counts in groups.values():
         if max(counts.values()) > most or len(counts) > buckets:
             found = "+".join(map(str, sorted(counts.values(), reverse=True)))

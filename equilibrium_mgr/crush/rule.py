@@ -13,7 +13,8 @@ _TUNING_STEPS = frozenset((
 #: Likewise, at the beginning of MSR rules.
 _MSR_TUNING_STEPS = frozenset(("set_msr_descents", "set_msr_collision_tries"))
 #: Types of MSR rules.
-MSR_FIRSTN, MSR_INDEP = 4, 5
+MSR_FIRSTN = 4
+MSR_INDEP = 5
 #: Types of rules that erasure-coded pools can have; replicated ones have the others.
 ERASURE_TYPES = frozenset((3, MSR_INDEP))
 #: Choose step → True if it goes down to OSDs without another step.
@@ -74,12 +75,14 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     placed = 0
     for step in rule.get("steps", []):
         op = step.get("op", "")
-        can_choose, can_emit = op in _CHOOSE_STEPS, op == "emit"
+        can_choose = op in _CHOOSE_STEPS
+        can_emit = op == "emit"
         if is_msr:
             can_choose = op == "choosemsr" and take is not None
             can_emit = can_emit and take is not None and take < 0
         if op == "take":
-            take, chosen = step["item"], []
+            take = step["item"]
+            chosen = []
         elif can_emit:
             if take is None:
                 raise UnsupportedRule("the rule emits before it takes")
@@ -88,7 +91,8 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
             if positions > 0:
                 blocks.append(TakeBlock(take, steps, placed, positions, is_msr))
                 placed += positions
-            take, chosen = None, []
+            take = None
+            chosen = []
         elif can_choose:
             if is_msr and step["num"] < 0:
                 raise UnsupportedRule(_NO_BUCKET)

@@ -47,7 +47,8 @@ class UpmapCheck:
                 take = step["item"]
             elif _is_checked(step):
                 # two choose steps of one type count once: the monitor keeps the first
-                name, most = step["type"], resolved_num(step["num"], self._size)
+                name = step["type"]
+                most = resolved_num(step["num"], self._size)
                 nums.setdefault(name, most)
                 # a chooseleaf step must not have two shards in one bucket, others not too many buckets
                 parent_of = self._parents.get(name, {})
@@ -68,7 +69,8 @@ class UpmapCheck:
                             return (f"osd.{osd} is outside the part of the tree that the rule"
                                     " takes")
                     cursor = min(len(up), cursor + count)
-                take, nums = 0, {}
+                take = 0
+                nums = {}
         return None
 
     def _parents_of_type(self, type_name: str) -> Dict[int, int]:

@@ -168,7 +168,8 @@ class DrainStatus(NamedTuple):
         down = self.down
         if not down:
             return ""
-        first, more = f"osd.{min(down)}", len(down) - 1
+        first = f"osd.{min(down)}"
+        more = len(down) - 1
         said = f"{first} is down"
         if more:
             said = f"{first} and {more} more are down"

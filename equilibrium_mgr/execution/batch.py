@@ -187,7 +187,9 @@ def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) ->
 
 def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
     """Returns why the change no longer makes sense, or None."""
-    change, pg, pool = candidate.change, candidate.pg, snapshot.pools[candidate.pg.pool]
+    change = candidate.change
+    pg = candidate.pg
+    pool = snapshot.pools[candidate.pg.pool]
     immovable = binding_reason(snapshot, candidate)
     if immovable is None and not is_same_placement(pg.raw, change.raw, pool.erasure):
         return "CRUSH maps the PG differently now"

@@ -53,7 +53,8 @@ def binding_reason(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovab
     A change that copies nothing may go although the PG must not be copied. It may drop items
     during a pg_num change: steps of pg_num drop items themselves, and wait for the PG to be clean.
     """
-    change, immovable = candidate.change, candidate.pg.immovable
+    change = candidate.change
+    immovable = candidate.pg.immovable
     if not candidate.moves_nothing:
         return immovable
     if immovable in OF_MOTION:
@@ -197,11 +198,13 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     PGs that wait for space do not count against relief of full_osds. If nothing is misplaced, one
     change may go although it alone exceeds the limit.
     """
-    copies, allowed = candidate.copies, state.allowed_copies_for(candidate)
+    copies = candidate.copies
+    allowed = state.allowed_copies_for(candidate)
     misplaced = state.misplaced_copies_for(candidate)
     if misplaced <= 0 or copies <= 0 or misplaced + copies <= allowed:
         return None
-    most, all_copies = state.max_copies_for(candidate), max(1, state.snapshot.object_copies)
+    most = state.max_copies_for(candidate)
+    all_copies = max(1, state.snapshot.object_copies)
     is_urgent = most > state.max_misplaced_copies
     numbers = {
         "misplaced_copies": misplaced,
@@ -275,7 +278,8 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
-    added, pairs = state.added_pairs(candidate.change), state.upmap_pairs
+    added = state.added_pairs(candidate.change)
+    pairs = state.upmap_pairs
     left = upmap_pairs_left(state.settings.max_upmap_items, len(state.snapshot.pgs), pairs)
     if left is None or added <= 0 or added <= left:
         return None

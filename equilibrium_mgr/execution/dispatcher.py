@@ -44,7 +44,8 @@ _MOST_MAPS = 3
 _MISPLACED_GROWTH = 0.0001
 #: A PG that has been activating for so many seconds counts as withheld: others take a moment. If
 #: its new primary withholds it, nobody reports the PG, which takes longer to find out.
-_ACTIVATING_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
+_ACTIVATING_SECONDS = 60.0
+_UNREPORTED_SECONDS = 150.0
 #: Seconds after which the last report of an OSD does not show whether its PGs are active.
 _OLD_REPORT_SECONDS = 30.0
 #: For so many seconds after a failover, upmap items show where the data of PGs is that the last mgr
@@ -123,8 +124,8 @@ class UpmapDispatcher:
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
-        now, last = self._clock(), self._sent_before
-        self._sent_before = _NOTHING_SENT
+        now = self._clock()
+        last = self._sent_before
         if self._unseen is None:   # the first snapshot of this mgr
             self.pending.restore_sending(last.in_flight, snapshot, now)
             self.pending.restore_log_recovery(snapshot)
@@ -136,6 +137,7 @@ class UpmapDispatcher:
             waits.observe(now, snapshot.pgs)
         for pgid, (at, osds) in last.withheld.items():
             self._note_withheld(pgid, osds, snapshot, at)
+        self._sent_before = _NOTHING_SENT   # not before: a round that fails is tried again
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
@@ -147,7 +149,9 @@ class UpmapDispatcher:
 
     def _observe_activity(self, snapshot: Snapshot) -> None:
         """Notes since when PGs are not seen to be active that were sent."""
-        entries, pgs, now = self.pending.entries, snapshot.pgs, snapshot.taken_at
+        entries = self.pending.entries
+        pgs = snapshot.pgs
+        now = snapshot.taken_at
         unseen = snapshot.upmap_items if self._unseen is None else self._unseen
         self._unseen = frozenset([pgid for pgid in piecewise(unseen, _PGS_A_PIECE)
                                   if pgid in pgs and ACTIVE not in pgs[pgid].state])
@@ -227,7 +231,9 @@ class UpmapDispatcher:
 
     def _limits(self, snapshot: Snapshot, settings: Settings,
                 max_misplaced_ratio: float) -> ThrottleLimits:
-        now, moved, made_way = self._clock(), self.cooldown.moved, self.made_way.moved
+        now = self._clock()
+        moved = self.cooldown.moved
+        made_way = self.made_way.moved
         cooling = self.cooldown.seconds_left(now, settings.pg_cooldown)
         for pgid in made_way.keys() & cooling.keys():
             # a move that was cancelled for a pg_num change has copied no data
@@ -258,7 +264,9 @@ class UpmapDispatcher:
         stopped = self.corrections.stopped
         if execution.is_motionless or not stopped:
             return
-        full, now, dropped = full_osds(snapshot), self._clock(), []
+        full = full_osds(snapshot)
+        now = self._clock()
+        dropped = []
         few = {pool: self.corrections.trial_shards(pool, now) for pool in stopped}
         for change in execution.wanted:
             pool = pool_of(change.pgid)
@@ -397,7 +405,8 @@ class UpmapDispatcher:
                  before: Snapshot, snapshot: Snapshot) -> None:
         """Updates the pending moves and the rejections by a result. `moved`: the changes of the
         batch that move data. A move that another change cancels is not pending any more."""
-        now, entries = self._clock(), self.pending.entries
+        now = self._clock()
+        entries = self.pending.entries
         self.pending.confirm(moved, snapshot.epoch)
         added = {change.pgid for change in moved}
         if result.unanswered:
@@ -517,8 +526,10 @@ def _allowed(batch: Sequence[PgChange], before: Snapshot, now: Snapshot,
 def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
     """Returns True if the change's pool and OSDs are unchanged, no step of pg_num will touch its
     PG, and CRUSH still allows it."""
-    number, ps = pool_of(change.pgid), pg_number(change.pgid)
-    then, pool = before.pools[number], now.pools.get(number)
+    number = pool_of(change.pgid)
+    ps = pg_number(change.pgid)
+    then = before.pools[number]
+    pool = now.pools.get(number)
     if pool is None or pool.shape != then.shape or ps >= pool.pg_num:
         return False
     if ps in pool.touched and ps not in then.touched:
@@ -529,7 +540,8 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
             return False
     if pool.rule is None or then.rule is None or now.crush is before.crush:
         return True
-    old, new = then.rule.osds(), pool.rule.osds()
+    old = then.rule.osds()
+    new = pool.rule.osds()
     for osd in change.up_after:
         if old.get(osd) != new.get(osd):
             return False
@@ -539,7 +551,8 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
 def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:
     """Returns False if CRUSH maps a pool's PGs by other weights: it may just have sent others of
     them to the same targets."""
-    then, pool = before.pools[number], now.pools.get(number)
+    then = before.pools[number]
+    pool = now.pools.get(number)
     if pool is None or pool.rule is None or then.rule is None:
         return True   # _is_allowed decides for each change
     old = then.rule.osds()

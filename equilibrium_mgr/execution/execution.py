@@ -48,7 +48,8 @@ class Stall:
         else:
             longest = max(_LONGEST_SECONDS, 2.0 * sleep_interval)
             self._waited += min(max(0.0, now - self._last), longest)
-        self._last, self._to_come = now, to_come
+        self._last = now
+        self._to_come = to_come
         return self._waited
 
 
@@ -156,7 +157,8 @@ class Execution:
             if attempts >= _MAX_ATTEMPTS:
                 reason = f"no answer from the monitor in {_MAX_ATTEMPTS} attempts"
                 dropped.append(DroppedChange(change, reason))
-        kept, back = [*update.sent, *update.done], ExecutionUpdate(update.taken_back)
+        kept = [*update.sent, *update.done]
+        back = ExecutionUpdate(update.taken_back)
         gone = {change.pgid: change.shards for change in kept}
         for given_up in dropped:
             gone[given_up.change.pgid] = given_up.change.shards
@@ -195,7 +197,8 @@ class Execution:
 
         `pending`: PGs that are still in flight, and whose items the monitor has not rejected.
         """
-        cancelled, left = [], {}
+        cancelled = []
+        left = {}
         for pgid, (change, items) in self.cancelling.items():
             if snapshot.items_of(pgid) == items:
                 cancelled.append(change)

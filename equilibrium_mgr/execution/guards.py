@@ -228,7 +228,8 @@ class InactivePools:
     def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
         """Takes in a newer snapshot. Returns the pools that have been inactive for a moment
         only."""
-        now, earlier = snapshot.taken_at, self._seen_at
+        now = snapshot.taken_at
+        earlier = self._seen_at
         self._seen_at = now
         if earlier is None or now < earlier:
             self._since = {}

@@ -36,7 +36,8 @@ class Refusals(NamedTuple):
     def sentence(self) -> str:
         """Returns the counts of the reason, for people. It is empty if no check rejects the moves,
         or if the state's own sentence says it."""
-        found, census = self.census.of(self.code), self.census
+        found = self.census.of(self.code)
+        census = self.census
         if found is None or self.code in (codes.MIN_GAIN, codes.IMMOVABLE):
             return ""
         where = (f"{found.pairs} of the {census.pairs} targets for the"
@@ -114,7 +115,8 @@ class WaitingGroup(NamedTuple):
 
     def _words(self) -> Dict[str, Any]:
         """Returns the values of the names in a phrase."""
-        limit, is_urgent = self.limit or 0.0, self.option == "urgent_misplaced_ratio"
+        limit = self.limit or 0.0
+        is_urgent = self.option == "urgent_misplaced_ratio"
         return {
             "own": "",
             **self.numbers,
@@ -190,7 +192,8 @@ RECENT_SECONDS = 3600.0
 RETRY_SECONDS = 600.0
 #: The same for changes that the monitor dropped, and for pools that were stopped: the first time,
 #: and at most.
-_FIRST_SECONDS, _LONGEST_SECONDS = 3600.0, 86_400.0
+_FIRST_SECONDS = 3600.0
+_LONGEST_SECONDS = 86_400.0
 #: A PG on an OSD that needs space waits for an hour divided by this: five minutes.
 _URGENT_DIVISOR = 12.0
 #: How long a withheld PG is not moved again, and how long its OSD has a lower PG limit.
@@ -245,7 +248,8 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
     """Returns the items with some more."""
     grown = dict(items)
     for dropped in rejected:
-        tries, earlier = 1, items.get(dropped.change.pgid)
+        tries = 1
+        earlier = items.get(dropped.change.pgid)
         if earlier is not None and not (dropped.is_refused or earlier.is_refused):
             tries = earlier.tries + 1
         grown[dropped.change.pgid] = Rejection(

@@ -123,7 +123,8 @@ class PendingMoves:
 
     def remove_arrived(self, snapshot: Snapshot) -> None:
         """Removes moves that have arrived, and those of PGs that are gone."""
-        now, left = snapshot.taken_at, self.entries
+        now = snapshot.taken_at
+        left = self.entries
         # later an OSD has reported the shards that came to it, or is silent and gets none
         self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < SILENT_SECONDS]
         for pgid, entry in list(left.items()):
@@ -145,7 +146,8 @@ class PendingMoves:
         result to Ceph's count. That contains the copies that others misplace, except those of PGs
         that peer: these count here, whoever moves them.
         """
-        entries, copies = dict(self.entries), 0
+        entries = dict(self.entries)
+        copies = 0
         for pgid, pg in snapshot.in_flight().items():
             if pgid not in entries and pg_states.PEERING in pg.state:
                 copies += misplaced_copies(snapshot, pg)
@@ -167,7 +169,8 @@ class PendingMoves:
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Returns the bytes of our moves that are still to be copied."""
-        moving, left = snapshot.in_flight(), 0.0
+        moving = snapshot.in_flight()
+        left = 0.0
         for pgid, entry in list(self.entries.items()):
             left += entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
         return int(left)

@@ -20,7 +20,8 @@ from .traffic import OsdTraffic
 
 #: This ratio of the misplaced limit stays free for what clients write to PGs in flight, and for
 #: copies that the statistics of a PG do not show yet.
-_MISPLACED_MARGIN, _STUCK_MARGIN = 0.05, 0.15
+_MISPLACED_MARGIN = 0.05
+_STUCK_MARGIN = 0.15
 
 
 class ThrottleLimits(NamedTuple):

@@ -179,7 +179,8 @@ class SizeCorrections:
         watch.since = now if watch.since is None else min(now, watch.since)
         if now - watch.since < _CONFIRM_SECONDS:
             return {}
-        watch.since, watch.has_found = None, True
+        watch.since = None
+        watch.has_found = True
         found: Dict[Misprediction, float] = {}
         for pool, count in sorted(bytes_of.items()):
             if count >= _CONCERNED_RATIO * arrived:
@@ -191,7 +192,8 @@ class SizeCorrections:
     def add(self, findings: Mapping[Misprediction, float]) -> None:
         """Stops pools and corrects the size of their shards. If several OSDs show the same, the
         largest correction counts."""
-        stopped, added = dict(self.stopped), dict(self.bytes_per_object)
+        stopped = dict(self.stopped)
+        added = dict(self.bytes_per_object)
         for found, measured in findings.items():
             known = stopped.pop(found.pool, found)
             if known.until <= found.found_at:   # it was tried again

@@ -73,7 +73,8 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
         return nothing
     search = _Search(snapshot, pg, pool, given)
     part = search.largest_part()
-    up, shards = search.up_set(part), len(part)
+    up = search.up_set(part)
+    shards = len(part)
     moving = max(moving, shards)
     if shards < moving:
         outside = search.broken_exchange(shards + 1)
@@ -114,13 +115,16 @@ class _Search:
     def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool, given: Dict[int, int]) -> None:
         assert pool.rule is not None
         self._given = given
-        self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
+        self._snapshot = snapshot
+        self._pg = pg
+        self._rule = pool.rule
         self._positional = pool.erasure
         self.obstacle: Optional[Why] = None
 
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
-        pg, blocks = self._pg, self._rule.blocks
+        pg = self._pg
+        blocks = self._rule.blocks
         if self._positional:
             held = self._free()
             for count in range(len(held), 0, -1):
@@ -222,7 +226,8 @@ class _Search:
 
     def _outside(self, position: int) -> List[int]:
         """Returns unrelated OSDs that may take a shard of the PG, the emptiest first."""
-        pg, snapshot = self._pg, self._snapshot
+        pg = self._pg
+        snapshot = self._snapshot
         known = {*pg.raw, *pg.up, *pg.acting, *pg.holders}
         limit = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
         fit: List[Tuple[float, int]] = []

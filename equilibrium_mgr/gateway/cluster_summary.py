@@ -115,10 +115,12 @@ def summarize_osds(tree: Mapping[str, Any],
         reweight = float(node.get("reweight", 0.0))
         report = reports.get(osd, _NOTHING)
         statfs = report.get("statfs") or _NOTHING
-        size, used = int(statfs.get("total", 0)), None
+        size = int(statfs.get("total", 0))
+        used = None
         if size > 0:
             used = max(0, size - int(statfs.get("available", 0)))
-        is_up, device_class = node.get("status") == "up", str(node.get("device_class", ""))
+        is_up = node.get("status") == "up"
+        device_class = str(node.get("device_class", ""))
         osds[osd] = OsdSummary(   # by position: takes half the time, in each round
             is_up, reweight > 0.0, reweight, weight, None if used is None else size, used,
             device_class, report.get("num_pgs"))
@@ -134,7 +136,8 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
             str(entry["state_name"]): int(entry["count"]) for entry in row["pg_state_counts"]})
     pools: Dict[int, PoolSummary] = {}
     for row in pool_stats:
-        pool, omap_bytes = int(row["poolid"]), row.get("stat_sum", {}).get("num_omap_bytes", 0)
+        pool = int(row["poolid"])
+        omap_bytes = row.get("stat_sum", {}).get("num_omap_bytes", 0)
         pools[pool] = PoolSummary(
             int(row.get("num_pg", 0)), states.get(pool, _NOTHING), int(omap_bytes))
     return MappingProxyType(pools)

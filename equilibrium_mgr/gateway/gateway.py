@@ -42,13 +42,15 @@ _OP_LATENCY = "osd.op_latency"
 #: The most OSDs whose option is read: operators set it for all OSDs of a kind.
 _OSDS_ASKED = 5
 #: Seconds between readings of all statistics of every PG, while pools change and if none does.
-_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
+_FULL_STATISTICS_SECONDS = 3600.0
+_LONGEST_STATISTICS_SECONDS = 86_400.0
 #: A pool has changed if its objects or omap differ by this ratio from the last full reading.
 _CHANGED_RATIO = 0.01
 _GIB = 1 << 30
 #: Items between two calls of `give_way`: about a millisecond. Each PG is mapped alone: all PGs of a
 #: large pool take milliseconds, and other modules' commands need the interpreter's lock often.
-_ROWS_A_PIECE, _MAPPED_A_PIECE = 4000, 50
+_ROWS_A_PIECE = 4000
+_MAPPED_A_PIECE = 50
 
 #: Name of an answer of the mgr → (key of its rows, fields that the module reads of each row)
 _SHAPES: Dict[str, Tuple[str, Sequence[str]]] = {
@@ -128,9 +130,11 @@ class Gateway:
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
         flags, client = self._settings_of_map(epoch) if with_map_settings else (None, None)
-        osd_stats, pg_status = self._get("osd_stats")["osd_stats"], self._get("pg_status")
+        osd_stats = self._get("osd_stats")["osd_stats"]
+        pg_status = self._get("pg_status")
         pool_stats = self._get("pool_stats")["pool_stats"]
-        osds, now = summarize_osds(self._get("osd_map_tree"), osd_stats), self._clock()
+        osds = summarize_osds(self._get("osd_map_tree"), osd_stats)
+        now = self._clock()
         reporting = frozenset([osd for osd, one in osds.items() if one.up and one.is_in])
         return ClusterSummary(
             taken_at=now,
@@ -343,10 +347,12 @@ class Gateway:
 
         It does not read PGs, their up sets and sizes of OSDs again.
         """
-        osdmap, last = self._mgr.get_osdmap(), self.last_reading
+        osdmap = self._mgr.get_osdmap()
+        last = self.last_reading
         if osdmap.get_epoch() == snapshot.epoch or last is None:
             return snapshot
-        dump, crush = osdmap.dump(), snapshot.crush
+        dump = osdmap.dump()
+        crush = snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
         osds: Dict[int, Osd] = {}
@@ -362,7 +368,8 @@ class Gateway:
 
         The PG may lack some of these, because they can come back.
         """
-        osdmap, found = self._mgr.get_osdmap(), []
+        osdmap = self._mgr.get_osdmap()
+        found = []
         for change in piecewise(changes, _MAPPED_A_PIECE):
             pool = snapshot.pools.get(pool_of(change.pgid))
             up = up_set(osdmap, change.pgid) or ()
@@ -397,9 +404,11 @@ class Gateway:
         found: List[UpmapReply] = []
         replies = self._wait([request for _, request in requests], timeout)
         for (change, _), reply in zip(requests, replies):
-            code, message = None, f"no answer within {int(timeout)} s"
+            code = None
+            message = f"no answer within {int(timeout)} s"
             if reply is not None:
-                code, message = reply.r, reply.outs or reply.outb or ""
+                code = reply.r
+                message = reply.outs or reply.outb or ""
             found.append((change, code, message))
         return found
 
@@ -427,7 +436,8 @@ class Gateway:
 
     def pop_builtin_was_active(self) -> bool:
         """Returns True if `builtin_balancer_active` was True since the last call."""
-        was_active, self._builtin_was_active = self._builtin_was_active, False
+        was_active = self._builtin_was_active
+        self._builtin_was_active = False
         return was_active
 
     def builtin_balancer_runs(self) -> bool:
@@ -476,7 +486,8 @@ class Gateway:
         release(held)
         osds = self._get("osd_stats")
         osd_stats = osds.get("osd_stats", [])
-        now, settings = self._clock(), self._settings()
+        now = self._clock()
+        settings = self._settings()
         # no rows if OSDs do not distinguish pools
         rows = piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)
         return Reading(
@@ -523,7 +534,8 @@ class Gateway:
                 if not _have_changed(self._statistics_totals, totals):
                     return
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
-        self._statistics_read_at, self._statistics_totals = now, totals
+        self._statistics_read_at = now
+        self._statistics_totals = totals
 
     def _settings_of_map(self, epoch: int) -> Tuple[Optional[FrozenSet[str]], Optional[str]]:
         """Returns (flags, required clients), Nones without a reply. Asks once an epoch."""
@@ -536,8 +548,9 @@ class Gateway:
             {"prefix": "osd stat"}, {"prefix": "osd get-require-min-compat-client"})
         if stat is None or client is None:
             return None, None
-        self._map_settings = {epoch: (flags_of(stat), client.strip())}
-        return self._map_settings[epoch]
+        settings = flags_of(stat), client.strip()
+        self._map_settings = {epoch: settings}   # replaced whole: other threads may read it
+        return settings
 
     def _ask(self, *commands: Mapping[str, Any]) -> List[Optional[CommandResult]]:
         """Sends commands at once, and returns the monitors' replies; None for a late one."""
@@ -581,7 +594,8 @@ class StrictGateway(Gateway):
     def _get(self, name: str) -> Mapping[str, Any]:
         """Returns an answer of the mgr. Raises RuntimeError if its first row lacks a field."""
         answer, (key, fields) = self._mgr.get(name) or {}, _SHAPES[name]
-        rows, lacks = answer.get(key), [key]
+        rows = answer.get(key)
+        lacks = [key]
         if rows is not None:
             first = list(islice(getattr(rows, "values", rows.__iter__)(), 1))
             lacks = [field for field in fields if first and field not in first[0]]
@@ -608,7 +622,8 @@ class StrictGateway(Gateway):
         if flags is not None:
             answer = f"flags: {', '.join(sorted(flags)) or 'none'}"
         classes = ", ".join(sorted(self.device_classes()))
-        pgs, pools = len(snapshot.pgs), len(snapshot.pools)
+        pgs = len(snapshot.pgs)
+        pools = len(snapshot.pools)
         return (f"read {len(snapshot.osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at epoch"
                 f" {snapshot.epoch}, {answer}")
 
@@ -634,7 +649,9 @@ def read_osd_map(osdmap: OSDMap) -> OsdMapReading:
     for pool in osd_map["pools"]:
         for ps in piecewise(range(pool["pg_num"]), _MAPPED_A_PIECE):
             mapped = osdmap.pg_to_up_acting_osds(pool["pool"], ps)
-            pgid, osds, serving = f"{pool['pool']}.{ps:x}", mapped["up"], mapped["acting"]
+            pgid = f"{pool['pool']}.{ps:x}"
+            osds = mapped["up"]
+            serving = mapped["acting"]
             up[pgid] = tuple(osds)
             if osds != serving:
                 acting[pgid] = tuple(serving)

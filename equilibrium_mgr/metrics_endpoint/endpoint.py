@@ -110,12 +110,14 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one request, in HTTP/1.0, so that the connection ends with it."""
 
     protocol_version = "HTTP/1.0"
-    server_version, sys_version = "equilibrium", ""
+    server_version = "equilibrium"
+    sys_version = ""
     server: MetricsServer
 
     def do_GET(self) -> None:
         """Answers `/metrics`, and `/` by a page with a link to it."""
-        path, connection = self.path.partition("?")[0], self.connection
+        path = self.path.partition("?")[0]
+        connection = self.connection
         if connection in self.server.open:   # it is not closed for another any more
             self.server.open[connection] = self.server.open[connection][0], False
         if path == "/metrics":
@@ -143,7 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 #: All addresses of the host. The second is for hosts without IPv6.
-_ANY, _ANY_IPV4 = "::", "0.0.0.0"
+_ANY = "::"
+_ANY_IPV4 = "0.0.0.0"
 #: Seconds before the next scrape gets a new text.
 _KEPT_SECONDS = 1.0
 
@@ -218,7 +221,8 @@ class MetricsEndpoint:
 
     def _close(self) -> bool:
         """Ends the server; returns True if there was one."""
-        server, self._server = self._server, None
+        server = self._server
+        self._server = None
         if server is not None:
             server.stop()
         return server is not None

@@ -75,7 +75,8 @@ class LatencyWatch:
         self._points.append((now, {osd: found[osd] for osd in self._before}))
         if not self._before:
             return None
-        recent, before = _Mean(), _Mean()
+        recent = _Mean()
+        before = _Mean()
         for osd, (nanoseconds, ops) in self._before.items():
             first = next(point[osd] for _, point in self._points if osd in point)
             taken, count = _since(first, found[osd])

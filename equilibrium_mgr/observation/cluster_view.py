@@ -30,7 +30,9 @@ from .movements import Movement, MovingTotals, TransferRates, movements, moving_
 
 
 #: Items between two calls of `give_way`: about a millisecond.
-_PGS_A_PIECE, _STATES_A_PIECE, _OSDS_A_PIECE = 200, 2000, 1000
+_PGS_A_PIECE = 200
+_STATES_A_PIECE = 2000
+_OSDS_A_PIECE = 1000
 
 
 class PlacementCounts(NamedTuple):
@@ -57,8 +59,14 @@ def count_placement(snapshot: Snapshot) -> PlacementCounts:
     return PlacementCounts(soon, {**soon, **now}, acting)
 
 
-OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"
-PLANNING, MOVING, BALANCED, STUCK = "planning", "moving", "balanced", "stuck"
+OFF = "off"
+WAITING = "waiting"
+BLOCKED = "blocked"
+THROTTLED = "throttled"
+PLANNING = "planning"
+MOVING = "moving"
+BALANCED = "balanced"
+STUCK = "stuck"
 STATES = (OFF, WAITING, BLOCKED, THROTTLED, PLANNING, MOVING, BALANCED, STUCK)
 
 
@@ -161,7 +169,8 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
     reason of other states."""
     if not entries or state not in HELD_UP:
         return reason
-    more, others = len(entries) - 1, ""
+    more = len(entries) - 1
+    others = ""
     if more:
         others = f"; {plural(more, 'more OSD is', 'more OSDs are')} too full"
     # the command of the reason is not the first thing to do
@@ -311,7 +320,8 @@ class ClusterView(NamedTuple):
         for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
             if not osd.inbound_bytes or not osd.has_statistics:
                 continue
-            now, soon = self.utilization_now(osd.id), self.used_soon[osd.id] / osd.size_bytes
+            now = self.utilization_now(osd.id)
+            soon = self.used_soon[osd.id] / osd.size_bytes
             for name, ratio in ratios:
                 if now <= ratio < soon:
                     more = osd.device_bytes(int((soon - ratio) * osd.size_bytes))
@@ -340,7 +350,9 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     earlier: Optional[Snapshot] = None
     troubles: Mapping[str, Mapping[int, float]] = {}
     if before is not None:
-        moved_before, earlier, troubles = before.movements, before.snapshot, before.troubles
+        moved_before = before.movements
+        earlier = before.snapshot
+        troubles = before.troubles
     counts = count_placement(snapshot)
     give_way()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}

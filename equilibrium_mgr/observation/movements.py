@@ -77,7 +77,8 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     origins = _Origins(snapshot, pending, sent, before, earlier)
     found: List[Movement] = []
     for pg in moving:
-        items, state = snapshot.items_of(pg.pgid), _state_of(pg)
+        items = snapshot.items_of(pg.pgid)
+        state = _state_of(pg)
         for source, target in _pairs(pg, items, snapshot.is_positional(pg)):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
@@ -135,7 +136,8 @@ def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movem
     pg = snapshot.pgs.get(pgid)
     if pg is None or pg.is_moving or not entry.shards:
         return []
-    sizes, mean = dict(entry.gains), entry.bytes // entry.shards
+    sizes = dict(entry.gains)
+    mean = entry.bytes // entry.shards
     pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
     pairs += [(None, None)] * (entry.shards - len(pairs))
     state = _state_of(pg)   # after a failover only this shows that recovery by log fills a new OSD
@@ -242,13 +244,15 @@ ASSUMED_RATE = 50 << 20
 #: If nothing has arrived for so many seconds, although views are a minute apart, nothing moves.
 _STILL_SECONDS = 59.0
 #: A measurement that counts for fewer seconds, or bytes, is forgotten.
-_FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
+_FORGOTTEN_SECONDS = 1.0
+_FORGOTTEN_BYTES = 1.0
 #: A longer estimate says only that nothing has arrived for long.
 _LONGEST_SECONDS = 365 * 86400.0
 #: An OSD that copies less than this share of the median of its class is slow.
 _SLOW_SHARE = 0.1
 #: An OSD is judged after so many seconds of copying, if so many OSDs of its class copy.
-_JUDGED_SECONDS, _JUDGED_OSDS = 900.0, 4
+_JUDGED_SECONDS = 900.0
+_JUDGED_OSDS = 4
 #: An OSD is not judged by smaller objects (bytes): their number takes the time.
 _SMALL_OBJECT = 64 << 10
 
@@ -428,7 +432,8 @@ def slow_osds(rates: TransferRates, found: Sequence[Movement],
                 osds_of.setdefault(shard.pgid, []).append(osd)
     named: List[SlowOsd] = []
     for osd in sorted(_with_most_pgs(osds_of.values())):
-        name, left = class_of[osd], waiting[osd]
+        name = class_of[osd]
+        left = waiting[osd]
         named.append(SlowOsd(osd, name, rates.copying[osd].per_second, medians[name], len(left),
                              sum(left)))
     return named
@@ -459,7 +464,8 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
     be sent to it. Returns None if something is left and nothing has arrived yet."""
-    left, own = dict(wanted), sum(wanted.values())
+    left = dict(wanted)
+    own = sum(wanted.values())
     targets: Set[int] = set()
     for osd, count in wanted.items():
         if count > 0:

@@ -32,7 +32,8 @@ _SPACE_SECONDS = 60.0
 
 #: Seconds between two snapshots that commands request, and how many they may request in an hour of
 #: an idle cluster.
-_REQUESTED_SECONDS, _MOST_REQUESTS = 20.0, 3
+_REQUESTED_SECONDS = 20.0
+_MOST_REQUESTS = 3
 #: Seconds between two questions to OSDs how many backfills they run at a time.
 _BACKFILLS_SECONDS = 600.0
 #: This ratio of the measured noise is left after a round without noise.
@@ -98,7 +99,8 @@ class ClusterObserver:
         if self.view is not None:
             self.view = self.view._replace(
                 max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
-        requested, self._is_requested = self._is_requested, False
+        requested = self._is_requested
+        self._is_requested = False
         return requested
 
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
@@ -140,7 +142,8 @@ class ClusterObserver:
         return summary
 
     def _measure_noise(self, summary: ClusterSummary) -> None:
-        before, self._last_summary = self._last_summary or summary, summary
+        before = self._last_summary or summary
+        self._last_summary = summary
         steps: List[float] = []
         for number, osd in summary.osds.items():
             old = before.osds.get(number)

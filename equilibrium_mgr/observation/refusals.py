@@ -41,7 +41,8 @@ def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) ->
     First come OSDs above their bound that are or will be above nearfull_ratio, the fullest first;
     then the others, the one farthest above its bound first.
     """
-    bounds, osds_of = view.utilization_bounds, view.snapshot.osds
+    bounds = view.utilization_bounds
+    osds_of = view.snapshot.osds
     if bounds is None:
         return []
     found: List[Fullest] = []
@@ -95,7 +96,8 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
                    rest_code: str) -> Optional[Refusals]:
     """Counts the checks that reject the shards of the fullest OSD, with the options of automatic
     plans. Returns None if the bounds are unknown or the state's reason needs no counts."""
-    bounds, fullest = view.utilization_bounds, fullest_osds(view, options.device_classes)
+    bounds = view.utilization_bounds
+    fullest = fullest_osds(view, options.device_classes)
     if bounds is None or not fullest or rest_code not in COUNTED:
         return None
     first = fullest[0]
@@ -203,7 +205,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     refusals = counted(code)
     rejected = ""
     if refusals is not None:
-        code, rejected = refusals.code, refusals.sentence()
+        code = refusals.code
+        rejected = refusals.sentence()
     if code == codes.DRIFT and far.excess < _NEAR:   # a whole plan could lower it
         return Verdict(code, f"{reason}; {sentence}", state=BALANCED)
     if code in codes.FOR_A_TIME:

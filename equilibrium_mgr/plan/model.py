@@ -89,7 +89,8 @@ def _waits_where_it_was(pg: Pg, positional: bool) -> bool:
     not arrived. Until then holders that do not serve it keep their copies."""
     if pg.doubtful_holders:
         return False
-    acting, up = pg.acting, pg.up
+    acting = pg.acting
+    up = pg.up
     if is_same_placement(acting, up, positional):
         return not pg_states.has_any(pg.state, pg_states.SERVED)
     # a new OSD is missing until log recovery has filled it
@@ -231,7 +232,7 @@ class Plan(NamedTuple):
     changes: Tuple[PgChange, ...]
     before: Usage
     after: Usage
-    skipped: Dict[str, int]      # reason → how many PGs or OSDs are left out for it
+    skipped: Dict[str, int]      # reason → PGs or OSDs left out for it; shards by a freeze
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # OSD set → lower bound of the highest utilization
     topology: str = ""           # `topology_of` its snapshot
@@ -248,7 +249,8 @@ class Plan(NamedTuple):
     @property
     def room_gained_bytes(self) -> Optional[int]:
         """How much more fits if all pools grow alike; None if the plan weighs no gain."""
-        before, after = self.before.room, self.after.room
+        before = self.before.room
+        after = self.after.room
         if before is None or after is None:
             return None
         return after.bytes - before.bytes
@@ -330,7 +332,8 @@ def typed(value: Any, hint: Any) -> Any:
     """
     if hint is float or hint is int:
         return _number(value, hint)
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    inner = get_args(hint)
     if origin is Union:   # only with None
         if value is None:
             return None

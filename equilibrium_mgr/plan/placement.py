@@ -24,13 +24,16 @@ class Placement(NamedTuple):
     def after(self, changes: Iterable[PgChange]) -> Placement:
         """Returns the placement after the changes. Leaves out PGs whose up set is another by now,
         because the module would not send their changes either."""
-        snapshot, used, applied = self.snapshot, dict(self.used), {}
+        snapshot = self.snapshot
+        used = dict(self.used)
+        applied = {}
         shards = {pool: dict(counts) for pool, counts in self.shards.items()}
         for change in piecewise(changes, _PGS_A_PIECE):
             pg = snapshot.pgs.get(change.pgid)
             if pg is None:
                 continue
-            up, up_after = pg.up, change.up_after
+            up = pg.up
+            up_after = change.up_after
             if not is_same_placement(up, change.up_before, snapshot.is_positional(pg)):
                 continue
             applied[change.pgid] = change

@@ -22,12 +22,14 @@ ShardCounts = Mapping[int, Mapping[int, float]]
 
 #: By chance CRUSH gives an OSD so many standard deviations more shards than its weight says. The OSD
 #: then gets a higher share, but at most this, so that it still counts as lowered.
-_CHANCE, _MOST_SHARE = 2.5, 0.99
+_CHANCE = 2.5
+_MOST_SHARE = 0.99
 #: A smaller sum of weights is a rounding error.
 _NO_SHARD = 1e-9
 
 #: Counted between two yields: a few milliseconds.
-_PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000
+_PGS_A_PIECE = 200
+_OSDS_A_PIECE = 1000
 
 
 class _FreeBytes(Dict[int, float]):
@@ -47,7 +49,8 @@ def shard_weight(pool: Pool, pgid: str) -> float:
     whole = 1 << (pg_num - 1).bit_length()
     if whole == pg_num:
         return 1
-    half, number = whole >> 1, pg_number(pgid)
+    half = whole >> 1
+    number = pg_number(pgid)
     parts = 1
     if number < half and number + half >= pg_num:   # not split yet
         parts = 2
@@ -60,7 +63,9 @@ def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         number = pg.pool
-        osds, shards, pool = pg.up, counts[number], snapshot.pools[number]
+        osds = pg.up
+        shards = counts[number]
+        pool = snapshot.pools[number]
         weight = 1 if is_even[number] else shard_weight(pool, pg.pgid)
         for osd in osds:
             growth = _growth_on(pool, weight, osd, osds)
@@ -149,7 +154,8 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
 def _usage_of_set(snapshot: Snapshot, used_bytes: Mapping[int, int],
                   ratios: List[Tuple[float, int]]) -> ClassUsage:
     """Returns the usage of a set. `ratios`: (utilization, OSD), sorted."""
-    osds, count = snapshot.osds, len(ratios)
+    osds = snapshot.osds
+    count = len(ratios)
     mean = sum([u for u, _ in ratios]) / count
     variance = sum([(u - mean) ** 2 for u, _ in ratios]) / count
     fullest = max([entry for entry in ratios if osds[entry[1]].up] or ratios)

@@ -84,7 +84,8 @@ class PgNumAnswer(NamedTuple):
 #: At most so many answers are kept, and so many are computed at a time.
 MAX_ANSWERS = 16
 #: An answer is valid for so many seconds at another epoch, and at its own, because bytes change too.
-_OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
+_OTHER_EPOCH_SECONDS = 60.0
+_SAME_EPOCH_SECONDS = 600.0
 #: A job ends after so many seconds with the failure domains computed so far, because plans wait.
 _MOST_SECONDS = 10.0
 
@@ -207,7 +208,9 @@ class PlanService:
             changes = self._plan_store.get(question.plan).changes
         gateway = self._gateway
         snapshot = gateway.snapshot()
-        failure, recovery, worst = question.failure, None, None
+        failure = question.failure
+        recovery = None
+        worst = None
 
         def count(computed: int) -> bool:
             self.computed_failures = computed
@@ -327,7 +330,8 @@ class PlanService:
     def _record_failure(self, job: PlanProgress, reason: str) -> None:
         """Keeps the reason why a plan failed, unless it was cancelled, and forgets the oldest."""
         with self._lock:
-            name, failures = job.plan, self._failures
+            name = job.plan
+            failures = self._failures
             if self._in_progress.get(name) is not job:
                 return
             failures.pop(name, None)
@@ -379,7 +383,8 @@ class PlanService:
 
         `is_wanted`: called at each yield with the moves found so far.
         """
-        time_slice, started = TimeSlice(), time.monotonic()
+        time_slice = TimeSlice()
+        started = time.monotonic()
         still_wanted = True
 
         def ask(moves: int) -> bool:

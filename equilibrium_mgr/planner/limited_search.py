@@ -117,7 +117,8 @@ class LimitedSearch:
             if not is_near:
                 low = part
                 continue
-            best, high = steps, part
+            best = steps
+            high = part
             if not number:
                 break
         return best
@@ -134,7 +135,9 @@ class LimitedSearch:
     def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
         """Makes moves until no OSD of a set is above a utilization, and adds them to `steps`.
         Returns False, and makes none of them, if the limits do not allow that."""
-        placement, made, before = self._placement, (self._moves, self._bytes), len(steps)
+        placement = self._placement
+        made = (self._moves, self._bytes)
+        before = len(steps)
         # lowered weights leave little capacity: its ratio may be far above the limit of any OSD
         real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
         for self._best_fit in (False, True):
@@ -199,7 +202,8 @@ class LimitedSearch:
 
     def _target(self, osd: int, size: int, pg: int, group: int) -> Optional[int]:
         """Returns the OSD that the shard goes to: the best one, or for best fit the fullest."""
-        placement, limits = self._placement, self._limits
+        placement = self._placement
+        limits = self._limits
         best: Optional[int] = None
         fullest = -inf
         for _, target in self._targets.candidates(group, osd)[:_TARGETS]:
@@ -211,7 +215,8 @@ class LimitedSearch:
                 return target
             utilization = placement.capacity_utilization(target)
             if utilization > fullest:
-                best, fullest = target, utilization
+                best = target
+                fullest = utilization
         return best
 
     # -- the remaining moves -----------------------------------------------------------------------

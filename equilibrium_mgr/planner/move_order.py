@@ -43,7 +43,8 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
     changes: List[Change] = []
     moved = sorted_piecewise(placement.moved_pgs, _SORTED_AT_ONCE)
     for pg in piecewise(moved, _CHANGES_A_PIECE):
-        initial, up = placement.initial_up[pg], placement.up[pg]
+        initial = placement.initial_up[pg]
+        up = placement.up[pg]
         pool = placement.snapshot.pools[placement.pool_of_pg[pg]]
         assert pool.rule is not None
         if pool.erasure:
@@ -51,7 +52,8 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
         else:
             moves = []
             for block in pool.rule.blocks:
-                before, after = block.members(initial), block.members(up)
+                before = block.members(initial)
+                after = block.members(up)
                 left = [a for a in before if a not in after]
                 moves += zip(left, [b for b in after if b not in before])
         if moves:
@@ -97,12 +99,13 @@ _ROUNDING = 1e-12
 
 
 def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[ChangeGroup]:
-    """Sorts the changes into groups. Does not end early: the order is always whole."""
+    """Sorts the changes into groups, without those that no order allows. Does not end early."""
     cycles: List[Tuple[int, ...]] = []
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
     for _ in range(_PASSES):
         sorter = _Sorter(placement, changes, cycles)
-        groups, late = sorter.run(), sorter.late_cycles
+        groups = sorter.run()
+        late = sorter.late_cycles
         if best is None or len(late) < best[0]:
             best = len(late), groups
         if not late:
@@ -327,7 +330,8 @@ class _Sorter:
     def _target_utilization(self, number: int) -> Optional[float]:
         """Returns the highest utilization of the change's targets after it; None if a target may
         not take it now."""
-        change, class_of = self._changes[number], self._class_of
+        change = self._changes[number]
+        class_of = self._class_of
         highest = 0.0
         for _, target in change.moves:
             used = self._used[target] + change.bytes
@@ -349,7 +353,8 @@ class _Sorter:
         self._groups_made += 1
         for number in numbers:
             change = self._changes[number]
-            size, moves = change.bytes, change.moves
+            size = change.bytes
+            moves = change.moves
             self._waiting.discard(number)
             made.append(change)
             self._moved_bytes[self._class_of_change(change)] += size * len(moves)

@@ -71,7 +71,8 @@ _DATA_WEIGHT = 0.4
 
 #: A phase of tightening lowers one of these limits: the highest utilization of each OSD set, or the
 #: shards per free byte of each data pool.
-UTILIZATION, PRESSURE = "utilization", "pressure"
+UTILIZATION = "utilization"
+PRESSURE = "pressure"
 
 
 class Weights(NamedTuple):

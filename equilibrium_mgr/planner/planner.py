@@ -68,7 +68,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
         if limited is not None:
             placement = limited
             kept = _within_limits(order_changes(limited, wanted_changes(limited)), options)[1]
-    changes, osds = PlannedChanges(snapshot), placement.osd_ids
+    changes = PlannedChanges(snapshot)
+    osds = placement.osd_ids
     for group in piecewise(kept, _CHANGES_A_PIECE):
         for change in group:
             wanted = tuple([osds[i] for i in placement.up[change.pg]])
@@ -86,7 +87,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
     """Returns the changes of a whole plan in order, and True.
 
     If some changes cannot be ordered legally, drops them and the moves made only to enable them,
-    and returns False.
+    and returns False. A drain only drops such changes, and returns True.
     """
     wanted = wanted_changes(placement)
     groups = order_changes(placement, wanted)
@@ -134,7 +135,8 @@ class PlannedChanges:
 
     def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
         """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
-        pool, raw = self._snapshot.pools[pg.pool], pg.raw
+        pool = self._snapshot.pools[pg.pool]
+        raw = pg.raw
         assert pool.rule is not None
         self.add_moves(pg, wanted, pairs)
         if not pool.erasure:
@@ -153,13 +155,17 @@ class PlannedChanges:
 
     def add_moves(self, pg: Pg, wanted: Sequence[int], pairs: Iterable[Tuple[int, int]]) -> None:
         """Adds only the moves of such a change. Its OSDs may not exist any more."""
-        pool, osds, used = self._snapshot.pools[pg.pool], self._snapshot.osds, self.used
+        pool = self._snapshot.pools[pg.pool]
+        osds = self._snapshot.osds
+        used = self.used
         for source, target in pairs:
-            source_before, target_before = used.get(source, 0), used.get(target, 0)
+            source_before = used.get(source, 0)
+            target_before = used.get(target, 0)
             there = pool.bytes_on(pg.shard_bytes, target, wanted)
             used[source] = source_before - pool.bytes_on(pg.shard_bytes, source, pg.up)
             used[target] = target_before + there
-            source_size, target_size = self._size_of(source), self._size_of(target)
+            source_size = self._size_of(source)
+            target_size = self._size_of(target)
             if target in osds:
                 there = osds[target].device_bytes(there)
             move = Move(
@@ -271,7 +277,9 @@ def _keeps_space(placement: PlacementState, data_groups: List[int],
 #: How far a plan that follows drift may end above a whole plan, as ratios of the gain required to
 #: start it. It aims at the first. The second is enough for pools: no plan would start for the rest.
 #: From the third on, a whole plan is made.
-_DRIFT_SLACK, _DRIFT_ENOUGH, _DRIFT_MOST = 0.75, 1.0, 1.25
+_DRIFT_SLACK = 0.75
+_DRIFT_ENOUGH = 1.0
+_DRIFT_MOST = 1.25
 #: Utilizations that differ by less are equal.
 _SAME_RATIO = 1e-9
 

@@ -135,11 +135,14 @@ class RefusalCensus:
 
         None if the planner does not know the PG or an OSD.
         """
-        placement, number = self.placement, self._numbers.get(pg.pgid)
-        own, there = placement.index_of.get(source), placement.index_of.get(target)
+        placement = self.placement
+        number = self._numbers.get(pg.pgid)
+        own = placement.index_of.get(source)
+        there = placement.index_of.get(target)
         if number is None or own is None or there is None:
             return None
-        refused, gain = list(placement.refusals(number, own, there)), self._gain(pg, source, target)
+        refused = list(placement.refusals(number, own, there))
+        gain = self._gain(pg, source, target)
         room = placement.room_refusal(there, self.size_there(pg, source, target))
         if room is not None and placement.is_usable[there]:   # an unusable OSD has a limit of 0
             refused.append(room)
@@ -148,7 +151,8 @@ class RefusalCensus:
     def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
         """Returns a function: target → why the shard may not go there, or None."""
         placement = self.placement
-        own, number = placement.index_of.get(source), self._numbers.get(pg.pgid)
+        own = placement.index_of.get(source)
+        number = self._numbers.get(pg.pgid)
         stays = self._why_it_stays(pg, source)
         if stays is not None:
             return lambda _target: stays
@@ -194,17 +198,20 @@ class RefusalCensus:
     def _rise(self, osd: int, more: int) -> float:
         """Returns by how much the planner's evenness term rises with `more` bytes; 0 if there are
         no figures of the OSD."""
-        i, placement = self.placement.index_of.get(osd), self.placement
+        i = self.placement.index_of.get(osd)
+        placement = self.placement
         if i is None:
             return 0.0
-        used, size = placement.used_bytes[i], placement.size_bytes[i]
+        used = placement.used_bytes[i]
+        size = placement.size_bytes[i]
         bound = self._bound.get(osd, 0.0)
         return (evenness_cost(used + more, size, bound, self._underfull_weight)
                 - evenness_cost(used, size, bound, self._underfull_weight))
 
     def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
         """Returns the code of a move that a plan may make."""
-        a, b = self._snapshot.osds[source], self._snapshot.osds[target]
+        a = self._snapshot.osds[source]
+        b = self._snapshot.osds[target]
         if gain > NOISE:
             if b.reaches(self._snapshot.nearfull_ratio):   # the throttle sends nothing there
                 return codes.NEARFULL

@@ -87,7 +87,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
     """Returns a plan that repairs all PGs that it can, within the options; ends as make_plan
     does."""
     changes = PlannedChanges(snapshot)
-    stop_reason, unmended = CONVERGED, 0
+    stop_reason = CONVERGED
+    unmended = 0
     shards = moved_bytes = 0
     legal = _legal_pools(snapshot, options)
     is_repair = options.rule_id is None
@@ -102,7 +103,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
             continue
         erasure = snapshot.is_positional(pg)
         copied = len(shard_changes(pg.holders, wanted, erasure)[0])
-        shards, moved_bytes = shards + copied, moved_bytes + copied * pg.shard_bytes
+        shards = shards + copied
+        moved_bytes = moved_bytes + copied * pg.shard_bytes
         stop_reason = options.limit_passed(shards, moved_bytes) or CONVERGED
         if stop_reason != CONVERGED:
             break
@@ -165,7 +167,8 @@ def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: 
 
 def _may_all_give(snapshot: Snapshot, options: PlanOptions, osds: Sequence[int]) -> bool:
     """Returns True if shards may leave all of these OSDs."""
-    sources, classes = options.sources, options.device_classes
+    sources = options.sources
+    classes = options.device_classes
     for osd in osds:
         if sources is not None and osd not in sources:
             return False
@@ -178,7 +181,8 @@ def _may_all_give(snapshot: Snapshot, options: PlanOptions, osds: Sequence[int])
 def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
           legal: _Legal) -> Dict[int, float]:
     """Returns OSD that may take a shard of the PG → its utilization then."""
-    pool, osds = snapshot.pools[pg.pool], snapshot.osds
+    pool = snapshot.pools[pg.pool]
+    osds = snapshot.osds
     fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
     if options.rule_id is not None:   # nothing is broken yet: not worth a nearfull rack
         fill = min(fill, snapshot.nearfull_ratio)
@@ -200,7 +204,8 @@ def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg
     """Yields up sets to try: the present holders, then with one shard on another OSD, then with
     fewer upmap items, then with more shards on other OSDs."""
     yield pg.holders
-    up, rules = pg.up, legal.rules
+    up = pg.up
+    rules = legal.rules
     in_place: Counter[Any] = Counter()
     targets: List[int] = []   # the emptiest of each place
     for osd in sorted(room, key=lambda osd: (room[osd], osd)):

@@ -19,7 +19,8 @@ from ..snapshot import pg_states
 from ..version import VERSION
 from .answer import CommandAnswer
 
-GAUGE, COUNTER = "gauge", "counter"
+GAUGE = "gauge"
+COUNTER = "counter"
 #: Of every family's name, as Ceph's own begin with `ceph_`.
 PREFIX = "ceph_equilibrium_"
 

@@ -1,14 +1,16 @@
-"""`dump-state`: the last reading as a state file, for bug reports and the simulation.
+"""`dump-state`: the last reading as a state file, in the layout of placementoptimizer's `gather`.
 
-Its keys stand for `ceph osd dump`, `ceph osd crush dump` and `ceph pg dump`, each as JSON.
+Each key stands for the JSON of one `ceph` command. Operators have tools that read this layout, so
+it has sections that this module does not read.
 """
 from __future__ import annotations
 
 import errno
 import json
 import time
-from typing import Any, Dict, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
+from ..runtime.time_slice import grouped
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError
 
@@ -21,6 +23,10 @@ _CLASSES = ("hdd", "ssd", "nvme")
 _TYPES = ("osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone",
           "region", "root")
 _PROFILE_KEYS = ("k", "m", "plugin")
+_NO_SUMS = dict.fromkeys((
+    "num_bytes", "num_objects", "num_object_copies", "num_objects_degraded",
+    "num_objects_misplaced", "num_omap_bytes", "num_omap_keys"), 0)
+_FULL_WEIGHT = 65536.0   # a CRUSH weight of 1
 
 Json = Dict[str, Any]
 
@@ -37,9 +43,16 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     state = {
         "stateversion": STATE_VERSION,
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
+        "versions": {},
+        "health_detail": {"status": "", "checks": {}, "mutes": []},
         "osd_dump": osd_map,
         "crush_dump": crush,
-        "pg_dump": {"pg_ready": True, "pg_map": _pg_map(reading)}}
+        "crush_class_osds": _osds_by_class(crush),
+        "pg_dump": {"pg_ready": True, "pg_map": _pg_map(reading)},
+        "osd_df_dump": {"nodes": _osd_df(reading, crush), "stray": [], "summary": {}},
+        "osd_df_tree_dump": {"nodes": _tree(crush), "stray": [], "summary": {}},
+        "df_dump": _df(reading, osd_map, crush),
+        "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
     return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
@@ -49,7 +62,8 @@ def _pg_map(reading: Reading) -> Json:
         "pg_stats": [_pg(reading, pgid, sizes.get(pool_of(pgid), 0)) for pgid in reading.records
                      if pgid in reading.up],
         "osd_stats": list(reading.osd_stats),
-        "pool_stats": list(reading.pool_stats)}
+        "pool_stats": [dict(pool, stat_sum={**_NO_SUMS, **pool.get("stat_sum", {})})
+                       for pool in reading.pool_stats]}
     if reading.pool_statfs:   # if OSDs report it
         pg_map["pool_statfs"] = [
             {"poolid": pool, "osd": osd, "allocated": allocated, "data_stored": stored}
@@ -70,7 +84,8 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
         "num_object_copies": objects * size,
         "num_objects_misplaced": int(objects * moving * record.uncopied_ratio),
         "num_objects_degraded": objects * max(0, size - len(acting)),
-        "num_omap_bytes": record.omap_bytes}
+        "num_omap_bytes": record.omap_bytes,
+        "num_omap_keys": 0}
     if record.omap_objects >= 0:   # if the mgr knows it
         sums["num_objects_omap"] = record.omap_objects
     return {
@@ -78,8 +93,102 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
         "state": record.state,
         "up": up,
         "acting": acting,
+        "up_primary": up[0] if up else -1,
+        "acting_primary": acting[0] if acting else -1,
         "reported_epoch": record.reported_epoch,
         "stat_sum": sums}
+
+
+def _osds_by_class(crush: Mapping[str, Any]) -> Dict[str, List[int]]:
+    devices = crush.get("devices", [])
+    return grouped((device["class"], device["id"]) for device in devices if device.get("class"))
+
+
+def _osd_df(reading: Reading, crush: Mapping[str, Any]) -> List[Json]:
+    """Returns the OSDs of `ceph osd df`."""
+    weights = {item["id"]: item["weight"] for bucket in crush.get("buckets", [])
+               for item in bucket.get("items", [])}
+    entries = {entry["osd"]: entry for entry in reading.osd_map["osds"]}
+    return [_osd(stats, entries.get(stats["osd"], {}), weights.get(stats["osd"], 0))
+            for stats in reading.osd_stats]
+
+
+def _osd(stats: Mapping[str, Any], entry: Mapping[str, Any], weight: int) -> Json:
+    """Returns an OSD of `ceph osd df`. `entry`: of the osdmap. `weight`: of CRUSH, as it has it."""
+    osd = stats["osd"]
+    kb = stats.get("kb", 0)
+    kb_used = stats.get("kb_used", 0)
+    return {
+        "id": osd,
+        "name": f"osd.{osd}",
+        "type": "osd",
+        "type_id": 0,
+        "crush_weight": weight / _FULL_WEIGHT,
+        "reweight": float(entry.get("weight", 1.0)),
+        "kb": kb,
+        "kb_used": kb_used,
+        "kb_avail": stats.get("kb_avail", 0),
+        "utilization": 100.0 * kb_used / kb if kb else 0.0,
+        "pgs": stats.get("num_pgs", 0),
+        "status": "up" if entry.get("up", 1) else "down"}
+
+
+def _tree(crush: Mapping[str, Any]) -> List[Json]:
+    """Returns buckets and OSDs of `ceph osd df tree`, without the shadows of device classes."""
+    nodes: List[Json] = []
+    for bucket in crush.get("buckets", []):
+        if "~" in bucket.get("name", ""):
+            continue
+        node = {
+            "id": bucket["id"],
+            "name": bucket["name"],
+            "type": bucket["type_name"],
+            "type_id": bucket.get("type_id", 0),
+            "children": [item["id"] for item in bucket.get("items", [])]}
+        nodes.append(node)
+    for device in crush.get("devices", []):
+        nodes.append({"id": device["id"], "name": device["name"], "type": "osd", "type_id": 0})
+    return nodes
+
+
+def _df(reading: Reading, osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Json:
+    """Returns `ceph df`: space of the cluster, of device classes and of pools."""
+    class_of = {device["id"]: device.get("class", "") for device in crush.get("devices", [])}
+    sums = {"": _space(0, 0)}
+    total = total_used = 0
+    of_class = grouped((class_of.get(stats["osd"], ""), stats) for stats in reading.osd_stats)
+    for name, rows in of_class.items():
+        size = 1024 * sum(stats.get("kb", 0) for stats in rows)
+        used = 1024 * sum(stats.get("kb_used", 0) for stats in rows)
+        sums[name] = {**_space(size, used), "total_used_raw_ratio": used / max(1, size)}
+        total += size
+        total_used += used
+    del sums[""]   # OSDs without a class
+    names = {pool["pool"]: pool["pool_name"] for pool in osd_map["pools"]}
+    pools = [_pool_df(pool, names[pool["poolid"]]) for pool in reading.pool_stats
+             if pool["poolid"] in names]
+    return {"stats": _space(total, total_used), "stats_by_class": sums, "pools": pools}
+
+
+def _space(size: int, used: int) -> Json:
+    return {
+        "total_bytes": size,
+        "total_avail_bytes": size - used,
+        "total_used_bytes": used,
+        "total_used_raw_bytes": used}
+
+
+def _pool_df(pool: Mapping[str, Any], name: str) -> Json:
+    """Returns a pool of `ceph df`. A reading has neither MAX AVAIL nor quotas: they are 0."""
+    sums = pool["stat_sum"]
+    return {"id": pool["poolid"], "name": name, "stats": {
+        "stored": sums.get("num_bytes", 0),
+        "objects": sums.get("num_objects", 0),
+        "bytes_used": pool.get("store_stats", {}).get("allocated", 0),
+        "max_avail": 0,
+        "percent_used": 0.0,
+        "quota_bytes": 0,
+        "quota_objects": 0}}
 
 
 def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tuple[Json, Json]:

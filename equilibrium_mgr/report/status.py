@@ -50,7 +50,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     first = ""
     later = _action_text(data)
     if trouble:
-        first, later = later, ""
+        first = later
+        later = ""
     built_in = ""
     if data["builtin_balancer_active"]:
         built_in = "the built-in balancer is active"

@@ -81,7 +81,8 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 def named(names: Sequence[str], most: int) -> str:
     """Returns the first few names, and the number of others: 'a, b and 3 more'."""
-    more, shown = len(names) - most, ", ".join(names[:most])
+    more = len(names) - most
+    shown = ", ".join(names[:most])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

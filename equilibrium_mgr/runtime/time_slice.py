@@ -71,7 +71,8 @@ def giving_way(ask: Optional[AskToGoOn] = None) -> Iterator[None]:
     """
     before = _thread.ask, _thread.moves, _thread.was_told_to_end
     _thread.ask = TimeSlice() if ask is None else ask
-    _thread.moves, _thread.was_told_to_end = 0, False
+    _thread.moves = 0
+    _thread.was_told_to_end = False
     try:
         yield
     finally:

@@ -20,7 +20,8 @@ class WaitTimer:
 
     def begin(self, now: float, seconds: float) -> None:
         """Begins a wait, in place of an earlier one."""
-        self._began, self._seconds = now, seconds
+        self._began = now
+        self._seconds = seconds
 
     def end(self) -> None:
         """Ends the wait."""

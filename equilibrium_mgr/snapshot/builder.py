@@ -68,7 +68,8 @@ class SnapshotBuilder:
         self._sizes.fit(look)
         look = look._replace(pools=self._sizes.pools)
         if look.placement != self._placement:
-            self._placement, self._placements = look.placement, {}
+            self._placement = look.placement
+            self._placements = {}
         self._tracker.begin(reading, osds)
         fields = map_fields(osd_map)
         pgs = self._build_pgs(look, _MoveCheck(look, fields["nearfull_ratio"]))
@@ -84,21 +85,31 @@ class SnapshotBuilder:
 
     def _build_pgs(self, look: Look, check: _MoveCheck) -> SnapshotPgs:
         """Returns the PGs of a reading."""
-        reading, sizes = look.reading, self._sizes
-        up_sets, acting_sets, pools = reading.up, reading.acting, look.pools
-        last_pgs, last_items, last_faults = self._placements, self._items, self._faults
+        reading = look.reading
+        sizes = self._sizes
+        up_sets = reading.up
+        acting_sets = reading.acting
+        pools = look.pools
+        last_pgs = self._placements
+        last_items = self._items
+        last_faults = self._faults
         pgs = SnapshotPgs()
         faults: Dict[str, Immovable] = {}
         moving: List[str] = []
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            up, items, record = tuple(up_sets[pgid]), look.items.get(pgid, ()), look.record(pgid)
-            pool, acting = pools[pool_of(pgid)], tuple(acting_sets.get(pgid) or up)
+            up = tuple(up_sets[pgid])
+            items = look.items.get(pgid, ())
+            record = look.record(pgid)
+            pool = pools[pool_of(pgid)]
+            acting = tuple(acting_sets.get(pgid) or up)
             shard, unknown = sizes.input_of(pool, record, acting)
             last = last_pgs.get(pgid)
             if last is None or last.up != up or last_items.get(pgid, ()) != items:
                 raw, fault = check_placement(pool, up, items, look.is_out)
             else:
-                up, raw, fault = last.up, last.raw, last_faults.get(pgid)
+                up = last.up
+                raw = last.raw
+                fault = last_faults.get(pgid)
             if fault is not None:
                 faults[pgid] = fault
             if acting == up:
@@ -114,7 +125,9 @@ class SnapshotBuilder:
                 record.reported_epoch, immovable, holders, doubtful, record.uncopied)
             if pg.is_moving:
                 moving.append(pgid)
-        self._placements, self._items, self._faults = pgs, look.items, faults
+        self._placements = pgs
+        self._items = look.items
+        self._faults = faults
         moving.sort(key=lambda pgid: (pool_of(pgid), pg_number(pgid)))
         pgs.moving = {pgid: pgs[pgid] for pgid in moving}
         return pgs
@@ -130,8 +143,12 @@ class SnapshotBuilder:
 
     def _snapshot(self, look: Look, pgs: SnapshotPgs, fields: Mapping[str, Any]) -> Snapshot:
         """Returns the snapshot with these PGs and `fields` of the osdmap."""
-        reading, pools, crush = look.reading, look.pools, look.placement.crush
-        osd_map, pg_status, tracker = reading.osd_map, reading.pg_status, self._tracker
+        reading = look.reading
+        pools = look.pools
+        crush = look.placement.crush
+        osd_map = reading.osd_map
+        pg_status = reading.pg_status
+        tracker = self._tracker
         osds = self._sizes.osds_with_traffic(look, pgs.moving.values())
         skipped: Counter[Immovable] = Counter()
         pool_bytes: Counter[int] = Counter()

@@ -80,7 +80,8 @@ class InFlightTracker:
 
     def begin(self, reading: Reading, osds: Mapping[int, Osd]) -> None:
         """Starts a reading. Forgets the records of a round that failed before its `end`."""
-        self._reading, self._still_unclean = reading, {}
+        self._reading = reading
+        self._still_unclean = {}
         self.lacking, self.only_moving = Counter(), Counter()
         self._alive = frozenset([number for number, osd in osds.items() if osd.up])
         self._all_up = len(self._alive) == len(osds)
@@ -92,7 +93,8 @@ class InFlightTracker:
         if self._replaced:
             self._unclean = {pgid: unclean._replace(holders=self._without_replaced(unclean.holders))
                              for pgid, unclean in self._unclean.items()}
-        now, changed_at = reading.taken_at, reading.changed_at
+        now = reading.taken_at
+        changed_at = reading.changed_at
         self._map_age = 0.0
         if changed_at is not None:
             self._map_age = now - changed_at
@@ -102,7 +104,8 @@ class InFlightTracker:
 
     def end(self) -> None:
         """Ends a reading: the next one is compared with it."""
-        self._last, self._unclean = self._reading, self._still_unclean
+        self._last = self._reading
+        self._unclean = self._still_unclean
         self._last_disks = self._disks
 
     def is_at_rest(self, pgid: str, up: Osds, state: str) -> bool:
@@ -119,7 +122,8 @@ class InFlightTracker:
 
         If nothing moves the OSDs are the very tuple of the up set. Counts missing copies.
         """
-        up, state = pg.up, pg.record.state
+        up = pg.up
+        state = pg.record.state
         unclean = self._with_all_holders(pg, self._remembered(pg))
         has_reported = self._has_reported(pg, unclean)
         has_old_report = pg.record.reported_epoch < unclean.up_set_epoch
@@ -142,7 +146,8 @@ class InFlightTracker:
     def _locate_unclean(self, pg: PgContext, unclean: _UncleanPg, has_reported: bool,
                         has_hole: bool) -> Osds:
         """Returns the OSDs that hold the shards of a PG that may move, and counts missing copies."""
-        up, state = pg.up, pg.record.state
+        up = pg.up
+        state = pg.record.state
         holders = _present_holders(pg, unclean.holders, self._alive)
         if is_same_placement(holders, up, pg.positional):
             holders = up
@@ -175,12 +180,15 @@ class InFlightTracker:
     def _remembered(self, pg: PgContext) -> _UncleanPg:
         """Returns the record of a PG that moves or begins to."""
         previous = self._last
-        unclean, last = self._unclean.get(pg.pgid), previous.up.get(pg.pgid)
+        unclean = self._unclean.get(pg.pgid)
+        last = previous.up.get(pg.pgid)
         stays = last is not None and tuple(last) == pg.up
         if unclean is not None and stays:
             return unclean
-        epoch, read_at = self._reading.osd_map["epoch"], self._reading.taken_at
-        before, before_at = previous.osd_map["epoch"], previous.taken_at
+        epoch = self._reading.osd_map["epoch"]
+        read_at = self._reading.taken_at
+        before = previous.osd_map["epoch"]
+        before_at = previous.taken_at
         if unclean is not None:   # perhaps it has arrived in between
             return unclean._replace(
                 up_set_epoch=epoch, up_set_read_at=read_at, previous_epoch=before,
@@ -219,7 +227,8 @@ class InFlightTracker:
         shows it by its acting set after the time that peering takes. If the last reading was long
         ago, the up set is most likely as old.
         """
-        reported, now = pg.record.reported_epoch, self._reading.taken_at
+        reported = pg.record.reported_epoch
+        now = self._reading.taken_at
         waited = now - unclean.up_set_read_at
         is_new = reported > unclean.previous_epoch
         if pg.up and pg.up[0] not in unclean.holders and not is_new:
@@ -246,7 +255,9 @@ class InFlightTracker:
         same holds for a backfill, because an OSD that the PG leaves would serve it. Exceptions are
         the PGs that the last mgr has `sent`.
         """
-        state, up, acting = pg.record.state, pg.up, pg.acting
+        state = pg.record.state
+        up = pg.up
+        acting = pg.acting
         source: Dict[int, int] = {}   # new OSD → the OSD that has its shard
         is_filled = DEGRADED in state or BACKFILL in state or not _has_peered(state)
         if not is_filled or pg.pgid in self._reading.sent:
@@ -279,7 +290,9 @@ def _is_whole(holders: Osds, size: int) -> bool:
 def _present_holders(pg: PgContext, holders: Osds, alive: FrozenSet[int]) -> Osds:
     """Returns the OSDs that are up and hold the PG's shards: those where it was last clean, and
     those that serve it. An OSD that is being backfilled counts as empty."""
-    up, acting, filled = pg.up, pg.acting, BACKFILL in pg.record.state
+    up = pg.up
+    acting = pg.acting
+    filled = BACKFILL in pg.record.state
     if pg.positional and len(holders) == len(up) == len(acting):
         return tuple([_present_holder(*osds, filled, alive) for osds in zip(holders, acting, up)])
     empty = set(up).difference(acting) if filled else set()

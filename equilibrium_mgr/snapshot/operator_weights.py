@@ -136,7 +136,8 @@ def _classes(devices: Mapping[int, Osd],
         osd = devices.get(number)
         if osd is None or not osd.has_statistics or not osd.is_in:
             continue
-        size, reweight = osd.size_bytes, osd.reweight
+        size = osd.size_bytes
+        reweight = osd.reweight
         if weight > 0.0 and reweight > 0.0:
             found[osd.device_class, root].append(
                 _Device(number, weight, size, reweight, weight * _TIB / size))
@@ -215,12 +216,17 @@ def _majority(values: Sequence[float]) -> Optional[float]:
     """Returns the value that is clearly the usual one: most values are near it, and few are above
     these. None without such a value."""
     ordered = sorted(values)
-    most, start, end = 0, 0, 0
+    most = 0
+    start = 0
+    end = 0
     for value in ordered:
         low, high = _around(value)
-        first, last = bisect_left(ordered, low), bisect_right(ordered, high)
+        first = bisect_left(ordered, low)
+        last = bisect_right(ordered, high)
         if last - first >= most:
-            most, start, end = last - first, first, last
+            most = last - first
+            start = first
+            end = last
     best = ordered[start:end]
     if 2 * most > len(ordered) and _few_above(ordered, best):
         return _middle(best)

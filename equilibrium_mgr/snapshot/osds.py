@@ -61,12 +61,14 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
               drained: Container[int] = ()) -> Dict[int, Osd]:
     """Returns OSD id → OSD for every OSD of the osdmap, without traffic. `drained`: OSDs that an
     operator wants emptied."""
-    hosts, classes = crush.hosts(), crush.device_class
+    hosts = crush.hosts()
+    classes = crush.device_class
     reports = {stats["osd"]: (*_size_and_used(stats), int(stats.get("num_pgs", 0)))
                for stats in osd_stats}
     osds: Dict[int, Osd] = {}
     for dump in piecewise(osd_map["osds"], _OSDS_A_PIECE):
-        osd, states = dump["osd"], dump.get("state", [])
+        osd = dump["osd"]
+        states = dump.get("state", [])
         size, used, pg_shards = reports.get(osd, (0, 0, 0))
         osds[osd] = Osd(
             id=osd,
@@ -176,14 +178,17 @@ class OsdReports:
         """
         last: Dict[int, Tuple[int, float]] = {}
         for stats in osd_stats:
-            osd, seq = stats["osd"], stats.get("seq")
+            osd = stats["osd"]
+            seq = stats.get("seq")
             if not isinstance(seq, int):
                 continue
             before, since = self._last.get(osd, (None, now))
             if before is not None and before != seq:
-                self._any_change, since = True, now
+                self._any_change = True
+                since = now
             last[osd] = seq, min(since, now)  # if the clock was set back
-        self._last, self._read_at = last, now
+        self._last = last
+        self._read_at = now
         return self.silent(SILENT_SECONDS)
 
     def oldest(self, osds: Container[int]) -> Optional[float]:

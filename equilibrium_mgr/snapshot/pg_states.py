@@ -7,17 +7,31 @@ from __future__ import annotations
 
 from typing import FrozenSet, Mapping, NamedTuple
 
-ACTIVE, CLEAN, PREMERGE = "active", "clean", "premerge"
-BACKFILLING, RECOVERING = "backfilling", "recovering"
-BACKFILL_WAIT, RECOVERY_WAIT = "backfill_wait", "recovery_wait"
-BACKFILL_TOOFULL, RECOVERY_TOOFULL = "backfill_toofull", "recovery_toofull"
-PEERING, ACTIVATING, CREATING = "peering", "activating", "creating"
-STALE, UNKNOWN, DOWN, INCOMPLETE = "stale", "unknown", "down", "incomplete"
-UNDERSIZED, DEGRADED, REMAPPED = "undersized", "degraded", "remapped"
+ACTIVE = "active"
+CLEAN = "clean"
+PREMERGE = "premerge"
+BACKFILLING = "backfilling"
+RECOVERING = "recovering"
+BACKFILL_WAIT = "backfill_wait"
+RECOVERY_WAIT = "recovery_wait"
+BACKFILL_TOOFULL = "backfill_toofull"
+RECOVERY_TOOFULL = "recovery_toofull"
+PEERING = "peering"
+ACTIVATING = "activating"
+CREATING = "creating"
+STALE = "stale"
+UNKNOWN = "unknown"
+DOWN = "down"
+INCOMPLETE = "incomplete"
+UNDERSIZED = "undersized"
+DEGRADED = "degraded"
+REMAPPED = "remapped"
 
 #: Parts of names: of all states of backfill, of recovery by log, and of PGs that wait because an OSD
 #: is too full.
-BACKFILL, RECOVERY, TOOFULL = "backfill", "recover", "toofull"
+BACKFILL = "backfill"
+RECOVERY = "recover"
+TOOFULL = "toofull"
 
 
 class PgState(NamedTuple):

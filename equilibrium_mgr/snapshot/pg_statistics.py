@@ -142,7 +142,8 @@ class PgStatistics:
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
         for pg in piecewise(pg_stats, _PGS_A_PIECE):
-            pgid, stat = pg["pgid"], pg.get("stat_sum", {})
+            pgid = pg["pgid"]
+            stat = pg.get("stat_sum", {})
             pool = pool_of(pgid)
             counts[pool] += 1
             if _is_unreported(pg) or (not stat and pool in holding):
@@ -158,7 +159,8 @@ class PgStatistics:
     def _read_transfer(self, pgid: str, stat: Mapping[str, Any], up: Sequence[int],
                        acting: Sequence[int]) -> None:
         """Measures how much of a PG that moves has arrived, by a full reading."""
-        moving, objects = sum([osd not in acting for osd in up]), self._full[pgid][0]
+        moving = sum([osd not in acting for osd in up])
+        objects = self._full[pgid][0]
         if not moving or not objects:
             return
         # copies that no OSD has any more count as degraded only, and have to be copied too
@@ -189,8 +191,10 @@ class PgStatistics:
         records: Dict[str, PgRecord] = {}
         recovered: Dict[str, int] = {}
         for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
-            state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
-            count, pool = pg.get("num_bytes_recovered", 0), pool_of(pgid)
+            state = pg.get("state", "")
+            num_bytes = max(0, pg.get("num_bytes", 0))
+            count = pg.get("num_bytes_recovered", 0)
+            pool = pool_of(pgid)
             before = self._recovered.get(pgid, count)
             if count - before >= num_bytes > 0:
                 before = count   # an earlier movement, begun and ended since the last reading
@@ -211,7 +215,8 @@ class PgStatistics:
             records[pgid] = PgRecord(
                 num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
                 pg.get("reported_epoch", 0), omap_objects, uncopied)
-        self._transfers, self._recovered = transfers, recovered
+        self._transfers = transfers
+        self._recovered = recovered
         return records
 
     def _pool_sums(self, progress: Reports, pool_stats: PoolStats) -> Dict[int, _PoolSums]:
@@ -238,7 +243,8 @@ class PgStatistics:
         lacked: Dict[int, float] = defaultdict(float)   # copies, at the last reading
         running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
         for pgid, transfer in self._transfers.items():
-            state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
+            state = progress.get(pgid, {}).get("state", "")
+            pool = pool_of(pgid)
             if ACTIVE in state and CLEAN not in state:   # else it has not reported yet
                 objects, _, _, _ = self._full.get(pgid, _NO_FIGURES)
                 is_running = _is_running(state)
@@ -247,7 +253,8 @@ class PgStatistics:
                     running[pool] += objects * is_running
         found: Dict[int, float] = {}
         for stats in pool_stats:
-            pool, totals = stats["poolid"], stats.get("stat_sum", {})
+            pool = stats["poolid"]
+            totals = stats.get("stat_sum", {})
             if running[pool] and not totals.get("num_bytes", 1):
                 misplaced = totals.get("num_objects_misplaced", math.inf)
                 degraded = totals.get("num_objects_degraded", 0)
@@ -268,7 +275,9 @@ class PgStatistics:
         shard goes down and comes back, the target keeps its objects. Its backfill goes on from
         there (pg_info_t::last_backfill), whichever other targets the PG has.
         """
-        targets, state, whole = _targets(up, acting), pg.get("state", ""), pg.get("num_bytes", 0)
+        targets = _targets(up, acting)
+        state = pg.get("state", "")
+        whole = pg.get("num_bytes", 0)
         seen = self._transfers.get(pgid) or _Transfer(before, dict.fromkeys(targets or up, 1.0))
         recovered, uncopied = seen
         if ACTIVE in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)

@@ -40,7 +40,8 @@ class PoolReader:
     def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Pool]:
         """Returns pool id → pool for every pool of the osdmap."""
         if crush is not self._crush:
-            self._crush, self._rules = crush, {}
+            self._crush = crush
+            self._rules = {}
         osd_map = reading.osd_map
         stretched = _in_stretch(osd_map)
         stored = {p["poolid"]: p.get("stat_sum", {}).get("num_bytes", 0)
@@ -48,8 +49,11 @@ class PoolReader:
         pools: Dict[int, Pool] = {}
         steps: Dict[Tuple[Any, ...], float] = {}
         for dump in osd_map["pools"]:
-            number, size, rule_id = dump["pool"], dump["size"], dump["crush_rule"]
-            erasure, profile = dump["type"] == _ERASURE, _profile(dump, osd_map)
+            number = dump["pool"]
+            size = dump["size"]
+            rule_id = dump["crush_rule"]
+            erasure = dump["type"] == _ERASURE
+            profile = _profile(dump, osd_map)
             data_shards, reason = _data_shards(profile) if erasure else (1, None)
             key = (number, *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
@@ -112,7 +116,8 @@ def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
     pg_num = dump["pg_num"]
     target, pending, pgp_num = [dump.get(key, pg_num) for key in (
         "pg_num_target", "pg_num_pending", "pg_placement_num")]
-    last, last_pgp = min(target, pending), min(target, dump.get("pg_placement_num_target", pgp_num))
+    last = min(target, pending)
+    last_pgp = min(target, dump.get("pg_placement_num_target", pgp_num))
     if pg_num == target == pending and pgp_num == last_pgp:
         return {}
     found: Dict[int, Immovable] = {}

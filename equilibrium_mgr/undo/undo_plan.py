@@ -32,7 +32,8 @@ class Obstacle(str):
     def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
         """Returns a text with both attributes."""
         made = super().__new__(cls, reason)
-        made.command, made.osd = command, osd
+        made.command = command
+        made.osd = osd
         return made
 
 
@@ -108,7 +109,8 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
     items that lead to its primary. OSDs that serve a PG in place of OSDs of its up set have its
     data. If they are not among the holders found, the PG stays as it is.
     """
-    before, unclear = {}, set()
+    before = {}
+    unclear = set()
     for pg in [snapshot.pgs[pgid] for pgid in pgids]:
         if pg.is_moving and not pg.doubtful_holders:
             continue
@@ -156,7 +158,8 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         del made[0]
     if not made or present == made[0].before:
         return None
-    goal, later = made[0].before, None
+    goal = made[0].before
+    later = None
     left = follows = goal   # `left`: by the chosen rows before the later one
     for row in made:
         if row.before != follows:
@@ -186,7 +189,8 @@ def _before_motion(snapshot: Snapshot, row: ChangeRow, items: UpmapItems) -> Goa
     """Returns the items before the row if they keep the PG where its data is, or why they must not
     be restored. Returns None if its data has to move with them, too."""
     pg = snapshot.pgs[row.pgid]
-    after, positional = _up_with(snapshot, pg, items), snapshot.is_positional(pg)
+    after = _up_with(snapshot, pg, items)
+    positional = snapshot.is_positional(pg)
     if takes_back(pg, after, positional):
         return items
     if _is_mapped_alike(snapshot, row):
@@ -252,7 +256,8 @@ def _turn(snapshot: Snapshot, change: PgChange) -> int:
 
 def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Obstacle]:
     """Returns the change that gives a PG these items, or why it cannot be made."""
-    pool, after = snapshot.pools[pg.pool], _up_with(snapshot, pg, items)
+    pool = snapshot.pools[pg.pool]
+    after = _up_with(snapshot, pg, items)
     motionless = moves_nothing(pg, after, pool.erasure)
     if pg.immovable is not None and pg.immovable not in TRANSIENT:
         if not motionless or pg.immovable not in OF_MOTION:

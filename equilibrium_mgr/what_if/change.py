@@ -179,7 +179,8 @@ def with_changes(snapshot: Snapshot, changes: Changes) -> Snapshot:
     Added OSDs are empty, removed OSDs are drained, resized OSDs keep their data. No bound depends
     on pg_num, because the bounds split bytes at will.
     """
-    crush, pools = snapshot.crush, snapshot.pools
+    crush = snapshot.crush
+    pools = snapshot.pools
     osds = dict(snapshot.osds)
     for number, size in changes.sizes:
         osd = osds[number]

@@ -118,7 +118,8 @@ class UpSetsAfter:
         Some rules leave OSDs in it that are out (chooseleaf of type osd, if all OSDs below a bucket
         are out). These have failed, so they are not up.
         """
-        pool, up = self._snapshot.pools[pg.pool], mapped
+        pool = self._snapshot.pools[pg.pool]
+        up = mapped
         now = self._snapshot.items_of(pg.pgid)
         if now or items:
             up = self._cleaned(pool, self._raw(pg, mapped, now), items)
@@ -223,7 +224,8 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     `mapped`: the up sets of the mgr's map under the failure, with the present upmap items, of at
     least all PGs that the failure can change.
     """
-    snapshot, failed = placed.snapshot, failure.osds
+    snapshot = placed.snapshot
+    failed = failure.osds
     used = {osd: count for osd, count in placed.used.items() if osd not in failed}
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
     up_sets = UpSetsAfter(snapshot, failed)
@@ -234,7 +236,8 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     inactive: Counter[int] = Counter()
     for pgid, osds in piecewise(mapped.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
-        pool, before = snapshot.pools[pg.pool], placed.up(pg)
+        pool = snapshot.pools[pg.pool]
+        before = placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
         left = [osd for osd in before if osd != NO_OSD and osd not in failed]
         loses = not failed.isdisjoint(before)

@@ -24,7 +24,8 @@ _DEFAULT_WRITE_BYTES = 1 << 20
 #: Log entries of all PGs of an OSD (osd_target_pg_log_entries_per_osd), and the bounds of one PG
 #: (osd_min_pg_log_entries, osd_max_pg_log_entries).
 _ENTRIES_PER_OSD = 300_000
-_MIN_ENTRIES, _MAX_ENTRIES = 250, 10_000
+_MIN_ENTRIES = 250
+_MAX_ENTRIES = 10_000
 
 
 def log_length(pgs_per_osd: float) -> int:

@@ -237,8 +237,9 @@ class UpSets(Dict[str, Mapping]):
         return self._raw[pg.pgid]
 
     def _new_raw(self, pg: Pg) -> Optional[Mapping]:
-        mapping, before, after = (self._cluster.raw_mapping, self._before_change,
-                                  self._after_change)
+        mapping = self._cluster.raw_mapping
+        before = self._before_change
+        after = self._after_change
         if pg.raw is not None:
             return mapping.foreseen(pg, before, after)
         # it lacks an OSD: CRUSH's result is its raw mapping where that explains its up set

@@ -24,7 +24,8 @@ def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
 
 def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
     """The pg_temp entry that the PG asks for once peered; None if its up set can serve."""
-    acting, up = wanted_acting(cluster, pg), cluster.map.up.get(pg.pgid, ())
+    acting = wanted_acting(cluster, pg)
+    up = cluster.map.up.get(pg.pgid, ())
     if acting != up:
         return acting
     unable = nonprimary_shards(cluster.map.pools[pg.pool_id])

@@ -83,7 +83,8 @@ class Transfer:
         """Gives the shard another size; clients write to the copied part as well."""
         if self.total:
             self.copied *= shard.total / self.total
-        self.shard, self.total = shard, shard.total
+        self.shard = shard
+        self.total = shard.total
 
 
 class PgHistory:

@@ -87,7 +87,8 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
         return "unknown", counts
     if peering is not None:
         return _peering_state(cluster, pg, peering), counts
-    up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
+    up = cluster.map.up.get(pg.pgid, ())
+    acting = cluster.map.acting(pg.pgid)
     if any(cluster.map.is_up(osd) for osd in acting) and blockers_of(cluster, pg):
         return "down" if acting == up else "down+remapped", counts
     if pg.withheld_by:
@@ -124,7 +125,8 @@ def counts_of(cluster: Cluster, pg: Pg) -> Counts:
     if peering is not None and (cluster.clock.now > peering.since
                                 or pg.pgid not in cluster.map.pg_temp):
         return _NO_COUNTS
-    up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
+    up = cluster.map.up.get(pg.pgid, ())
+    acting = cluster.map.acting(pg.pgid)
     has_data = bool(pg.transfers) or not set(up).isdisjoint(pg.held)
     if acting == up and not has_data:
         return _NO_COUNTS  # no OSD has the data, or none that has it is up

@@ -40,7 +40,9 @@ class _Change:
     """What differs between two maps, as far as raw mappings depend on it."""
 
     def __init__(self, first: Topology, before: Topology, after: Topology) -> None:
-        self.first, self.before, self.after = first, before, after
+        self.first = first
+        self.before = before
+        self.after = after
         self.first_weights, self.new_weights = first.reweights(), after.reweights()
         #: OSDs with a lower reweight than before; removed ones have 0
         self.lowered, raised = _weight_changes(before.reweights(), self.new_weights)
@@ -151,7 +153,8 @@ def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
 
 def _legality(raw: Mapping, pool: Dict[str, Any],
               topology: Topology) -> Callable[[Sequence[int]], bool]:
-    rule, size = int(pool["crush_rule"]), int(pool["size"])
+    rule = int(pool["crush_rule"])
+    size = int(pool["size"])
     # the monitor's check rejects every mapping of some rules, and says nothing about them
     is_checkable = upmap.verify(topology.crush, rule, size, raw) is None
 
@@ -166,8 +169,11 @@ def _legality(raw: Mapping, pool: Dict[str, Any],
 
 def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
     """PGs whose CRUSH result may differ; those onto which others are folded come first."""
-    before, after = change.before, change.after
-    lowered, reached, folded = change.lowered, change.reached, change.folded
+    before = change.before
+    after = change.after
+    lowered = change.lowered
+    reached = change.reached
+    folded = change.folded
     if not lowered:
         pgs = [pg for pg in pgs if pg.pool_id in reached or pg.pool_id in folded]
     for pg in sorted(pgs, key=lambda pg: pg.order):

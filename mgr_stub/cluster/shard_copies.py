@@ -36,7 +36,8 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     recovered = pg.recovered()
     up = cluster.map.up.get(pg.pgid, ())
     _reuse_strays(cluster, pg, up)
-    old, pg.transfers = pg.transfers, {}
+    old = pg.transfers
+    pg.transfers = {}
     transfers: Dict[Place, Transfer] = {}
     is_blocked = bool(peering.blockers_of(cluster, pg))
     for place, source in pg.wanted_transfers(up):

@@ -37,7 +37,8 @@ class Progress:
             self.line()
 
     def line(self) -> None:
-        cluster, clock = self._session.cluster, self._session.clock
+        cluster = self._session.cluster
+        clock = self._session.clock
         moving = self._session.simulation.backfill.moving()
         classes = "  ".join(f"{max(used.values()):>12.1%}  {min(used.values()):>10.1%}"
                             for used in cluster.utilizations().values())

@@ -173,7 +173,8 @@ def _osd_df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
         return 0, json.dumps({"nodes": nodes, "stray": [], "summary": {}}), ""
     lines = [f"{'ID':>4} {'CLASS':<6} {'SIZE':>16} {'USED':>16} {'%USE':>6} {'PGS':>4}"]
     for node in nodes:
-        size, used = node["kb"] * 1024, node["kb_used"] * 1024
+        size = node["kb"] * 1024
+        used = node["kb_used"] * 1024
         name = f"{node['id']:>4} {node['device_class']:<6}"
         lines.append(f"{name} {size:>16} {used:>16} {node['utilization']:>6.2f} {node['pgs']:>4}")
     return 0, "\n".join(lines), ""

@@ -33,13 +33,15 @@ _STYLE = "".join((
 #: Of the picture, whose units are pixels where it is as wide as a telephone.
 _WIDTH, _LEFT, _RIGHT, _HEIGHT, _LOW_HEIGHT = 420, 40.0, 404.0, 220.0, 56.0
 #: Most parts of the axis of time, and what is lost at most by leaving a point out, in pixels.
-_MOST_PARTS, _NEAR = 6, 0.25
+_MOST_PARTS = 6
+_NEAR = 0.25
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
 
 def picture(host: ModuleHost) -> str:
     """The picture; of the bounds and the limit only where the module tells them."""
     host.course.sample(host.cluster, host.clock.elapsed(), is_last=True)
-    course, classes = host.course, host.cluster.crush.classes
+    course = host.course
+    classes = host.cluster.crush.classes
     handler = find_handler(host.handlers, ["equilibrium", "status"])
     told: Dict[str, Any] = {} if handler is None or host.module is None else json.loads(
         host.call_handler(handler, {"format": "json"})[1])
@@ -49,10 +51,12 @@ def picture(host: ModuleHost) -> str:
     of_class = {osd: classes.get(osd, "") for osd in course.used}
     colors = {name: f"c{number % len(_COLORS)}" for number, name in enumerate(
         sorted({*of_class.values(), *bounds}))}   # a bound may be of several classes
-    nearfull, span = host.cluster.map.ratio("nearfull_ratio"), max(course.times[-1], 1.0)
+    nearfull = host.cluster.map.ratio("nearfull_ratio")
+    span = max(course.times[-1], 1.0)
     unit = next((unit for unit in _UNITS if span >= 2.0 * unit[1]), _UNITS[-1])
 
-    shapes, y = [_text(0.0, 16.0, "Utilization of each OSD over time", ' font-weight="600"')], 34.0
+    shapes = [_text(0.0, 16.0, "Utilization of each OSD over time", ' font-weight="600"')]
+    y = 34.0
     for name, color in colors.items():
         shapes += [_line(color, 0.0, y - 4.0, 20.0, y - 4.0, ' stroke-width="2"'),
                    _text(26.0, y, f"{name or 'no class'}: {[*of_class.values()].count(name)} OSDs")]
@@ -63,7 +67,8 @@ def picture(host: ModuleHost) -> str:
 
     levels = [nearfull, *bounds.values(), *[
         value for values in course.used.values() for value in values if value == value]]
-    low, high = math.floor(10.0 * min(levels)) / 10.0, math.ceil(20.0 * max(levels) + 0.2) / 20.0
+    low = math.floor(10.0 * min(levels)) / 10.0
+    high = math.ceil(20.0 * max(levels) + 0.2) / 20.0
     upper = _Panel(y + 2.0, _HEIGHT, low, high, span)
     shapes += upper.frame(unit[1], [low + 0.1 * part for part in range(
         int(10.0 * (high - low) + 0.01) + 1)])
@@ -74,7 +79,8 @@ def picture(host: ModuleHost) -> str:
     shapes += [*[upper.level(f"{colors[name]} d", bound) for name, bound in bounds.items()],
                upper.level("m d", nearfull, f"nearfull {100.0 * nearfull:.3g}%")]
 
-    most, y = max([*course.misplaced, limit or 0.0, 0.001]), y + _HEIGHT + 42.0
+    most = max([*course.misplaced, limit or 0.0, 0.001])
+    y = y + _HEIGHT + 42.0
     lower = _Panel(y, _LOW_HEIGHT, 0.0, 1.5 * most, span)
     shapes += [_text(0.0, y - 8.0, "Misplaced object copies"), *lower.frame(unit[1], [0.0, most]),
                lower.curve("m", course.times, course.misplaced), *[
@@ -83,7 +89,9 @@ def picture(host: ModuleHost) -> str:
     y += _LOW_HEIGHT + 34.0
     shapes.append(_text((_LEFT + _RIGHT) / 2.0, y - 4.0, f"{unit[0]} of virtual time",
                         ' text-anchor="middle"'))
-    width, height, drawn = _WIDTH + 6, f"{y + 8:g}", "\n".join(shapes)
+    width = _WIDTH + 6
+    height = f"{y + 8:g}"
+    drawn = "\n".join(shapes)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -4 {width} {height}"'
             ' role="img" aria-label="Utilization of each OSD and misplaced object copies over time"'
             ' font-size="12" font-family="system-ui, -apple-system, Roboto, sans-serif">'
@@ -103,8 +111,11 @@ class _Panel:
     """A plot over the whole time; ratios become percent."""
 
     def __init__(self, top: float, height: float, low: float, high: float, span: float) -> None:
-        self._top, self._height, self._span = top, height, span
-        self._low, self._high = low, high
+        self._top = top
+        self._height = height
+        self._span = span
+        self._low = low
+        self._high = high
 
     def _y(self, value: float) -> float:
         return self._top + self._height * (self._high - value) / (self._high - self._low)
@@ -154,7 +165,8 @@ def _thinned(points: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]
         flattest = max(flattest, (y - _NEAR - kept[-1][1]) / width)
         if not flattest <= (next_y - kept[-1][1]) / (next_x - kept[-1][0]) <= steepest:
             kept.append((x, y))
-            steepest, flattest = math.inf, -math.inf
+            steepest = math.inf
+            flattest = -math.inf
     return kept + list(points[1:][-1:])
 
 

@@ -32,7 +32,8 @@ class Prompt(cmd.Cmd):
 
     def __init__(self, session: Session, show: Callable[[int, str, str], int]) -> None:
         super().__init__()
-        self._session, self._show = session, show
+        self._session = session
+        self._show = show
         self._is_terminal = sys.stdin.isatty()
         self._runs = False   # a command
         self.prompt = "equilibrium> " if self._is_terminal else ""

@@ -66,7 +66,8 @@ def with_osd_weight(dump: Mapping[str, Any], osd: int, weight: float) -> Dict[st
 def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[str, Any]:
     """Puts a bucket with all that is below it under another, as `ceph osd crush move`."""
     editor = DumpEditor(dump)
-    bucket, parent = editor.find(name), editor.find(under)
+    bucket = editor.find(name)
+    parent = editor.find(under)
     if bucket is None or parent is None:
         raise ValueError(f"{name if bucket is None else under} is no CRUSH bucket")
     for above in tuple(editor.parents(bucket)):
@@ -84,7 +85,8 @@ _TYPE_IDS = {"host": 1, "chassis": 2, "rack": 3, "row": 4, "room": 7, "datacente
 
 def with_bucket(dump: Mapping[str, Any], name: str, type_name: str) -> Dict[str, Any]:
     """Makes an empty bucket below nothing, as `ceph osd crush add-bucket`."""
-    editor, type_ids = DumpEditor(dump), type_ids_of(dump)
+    editor = DumpEditor(dump)
+    type_ids = type_ids_of(dump)
     if editor.find(name) is not None or type_name not in {**_TYPE_IDS, **type_ids}:
         raise ValueError(f"no {type_name} can be named {name}")
     type_id = type_ids.get(type_name, _TYPE_IDS.get(type_name, 0))

@@ -29,7 +29,8 @@ LANE_BITS = 48
 
 _WORD = 0xFFFFFFFF
 _SEED = 1315423911
-_X, _Y = 231232, 1232
+_X = 231232
+_Y = 1232
 
 
 class Lanes(NamedTuple):
@@ -126,7 +127,8 @@ def distances() -> List[int]:
 
     The smallest quotient wins the draw. Computed once; 65536 integers below 2^48.
     """
-    upper, lower = _upper_table(), _lower_table()
+    upper = _upper_table()
+    lower = _lower_table()
     return [_ONE - _ln(value, upper, lower) for value in range(0x10000)]
 
 

@@ -196,7 +196,8 @@ class Chooser:
 
     def _descend(self, bucket: Bucket, r: int, type_id: int, position: int) -> Optional[int]:
         """The item of the type that r leads to; None at an empty bucket, NONE at a dead end."""
-        buckets, x = self._tree.buckets, self._x
+        buckets = self._tree.buckets
+        x = self._x
         while bucket.straws:
             item = bucket.draw(x, r, position)
             if item >= 0:
@@ -243,7 +244,8 @@ class Mapper:
         A rule of indep steps has NONE where it finds nothing, one of firstn steps is shorter.
         `choose_args_key` is the pool id; a pool without choose_args uses those of key -1, if any.
         """
-        x, reweight = x & 0xFFFFFFFF, _reader(reweights)
+        x = x & 0xFFFFFFFF
+        reweight = _reader(reweights)
         if is_msr(self._rules.get(rule_id, {})):
             return map_msr(self._msr_rule(rule_id), self._tree(choose_args_key), x, count,
                            lambda osd: is_out(x, osd, reweight(osd)))
@@ -318,7 +320,8 @@ class _Run:
         for item in self._items:
             if item >= 0 or count <= 0:
                 continue  # an OSD or a hole has no items below
-            bucket, places = self._tree.bucket(item), self._count - len(chosen)
+            bucket = self._tree.bucket(item)
+            places = self._count - len(chosen)
             to_leaf = step.op.startswith("chooseleaf")
             if step.op.endswith("firstn"):
                 chosen += self._chooser.firstn(bucket, count, places, step.type_id, to_leaf)

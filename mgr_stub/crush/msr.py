@@ -16,7 +16,8 @@ from .hashes import NONE
 from .tree import Bucket, Tree
 
 #: Types of rules in a dump.
-MSR_FIRSTN, MSR_INDEP = 4, 5
+MSR_FIRSTN = 4
+MSR_INDEP = 5
 
 _OSD_TYPE = 0
 _WORD = 0xFFFFFFFF
@@ -69,7 +70,8 @@ def parse_msr(rule: Mapping[str, Any], tunables: Mapping[str, Any],
 def map_msr(rule: MsrRule, tree: Tree, x: int, count: int,
             is_out: Callable[[int], bool]) -> Tuple[int, ...]:
     """The OSDs for `count` positions; msr_indep has NONE where there is none."""
-    in_order, emitted = [NONE] * count, []
+    in_order = [NONE] * count
+    emitted = []
     start = 0
     for take, levels in rule.blocks:
         if start >= count:
@@ -111,7 +113,8 @@ class _Block:
         """One pass below a bucket for the positions from `start` to `end`; how many it filled."""
         number, type_id = self._levels[level]
         length = width // number
-        filled, useless = 0, []
+        filled = 0
+        useless = []
         for index, own in enumerate(range(start, end, length)):
             after = min(own + length, end)
             if all(position in self._used[-1] for position in range(own, after)):

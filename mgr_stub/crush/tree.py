@@ -72,7 +72,8 @@ def choose_args_for(dump: Mapping[str, Any], key: Optional[str]) -> Sequence[Map
 
 
 def _check_kind(dumped: Mapping[str, Any]) -> None:
-    name, algorithm = dumped.get("name", dumped["id"]), dumped.get("alg", "straw2")
+    name = dumped.get("name", dumped["id"])
+    algorithm = dumped.get("alg", "straw2")
     if algorithm != "straw2":
         raise ValueError(f"CRUSH bucket {name} is of algorithm {algorithm}; only straw2 is "
                          "computed")
@@ -160,7 +161,8 @@ class _Cloner:
         """Makes the shadow of a bucket and of its subtree; returns its id."""
         editor = self._editor
         original = editor.buckets[number]
-        items, places = [], []
+        items = []
+        places = []
         for place, item in enumerate(original["items"]):
             if item["id"] < 0:
                 child = self._existing(item["id"]) or self.clone(item["id"])

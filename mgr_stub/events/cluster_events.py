@@ -77,7 +77,8 @@ def set_backfill_rate(simulation: Simulation, bytes_per_second: float,
     if bytes_per_second < 0:
         raise invalid("a rate is 0 or more bytes per second")
     osd_events.check_exist(simulation, osds)
-    backfill, rate = simulation.backfill, float(bytes_per_second)
+    backfill = simulation.backfill
+    rate = float(bytes_per_second)
     if osds:
         backfill.own_rates.update(dict.fromkeys(osds, rate))
     else:

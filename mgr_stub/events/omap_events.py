@@ -47,7 +47,8 @@ def _resize(cluster: Cluster, pg: Pg, change: int) -> None:
 
 def _count_objects(cluster: Cluster, pg: Pg) -> None:
     """Sets the objects of a PG without any bytes: they consist of keys alone."""
-    before, pg.num_objects = pg.num_objects, -(-pg.omap_bytes // OBJECT_OMAP_BYTES)
+    before = pg.num_objects
+    pg.num_objects = -(-pg.omap_bytes // OBJECT_OMAP_BYTES)
     pg.num_copies = pg.num_objects * cluster.size_of(pg)
     if pg.writes is not None:
         pg.writes += max(1, abs(pg.num_objects - before))

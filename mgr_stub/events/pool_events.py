@@ -191,7 +191,8 @@ def optimize_pool(simulation: Simulation, pool_id: int, chunk: int) -> None:
     mean size, in chunks of so many bytes."""
     cluster = simulation.cluster
     pool: Dict[str, Any] = cluster.map.pools[pool_id]
-    data_chunks, size = cluster.map.data_chunks(pool_id), int(pool["size"])
+    data_chunks = cluster.map.data_chunks(pool_id)
+    size = int(pool["size"])
     pgs = cluster.pgs_of(pool_id)
     objects = sum(pg.num_objects for pg in pgs)
     is_of_pages = chunk > 0 and chunk % 4096 == 0

@@ -80,7 +80,8 @@ class ServeWait:
     def _count(self) -> None:
         self.rounds += 1
         if self._clock.now != self._moment:
-            self._moment, self._at_once = self._clock.now, 0
+            self._moment = self._clock.now
+            self._at_once = 0
         self._at_once += 1
         self.max_at_once = max(self.max_at_once, self._at_once)
 
@@ -314,7 +315,8 @@ class ThreadedHost(ModuleHost):
 
     def shut_down(self) -> None:
         """Calls the module's `shutdown`; from any thread but those of the module."""
-        wait, started = self._serve_wait, time.monotonic()
+        wait = self._serve_wait
+        started = time.monotonic()
         self.module.shutdown()
         if wait is not None:
             wait.allow_end()

@@ -40,7 +40,9 @@ class CommandResult:
         self.tag = tag or ""
 
     def complete(self, r: int, outb: str, outs: str) -> None:
-        self.r, self.outb, self.outs = r, outb, outs
+        self.r = r
+        self.outb = outb
+        self.outs = outs
         self.ev.set()
 
     def wait(self) -> Tuple[int, str, str]:

@@ -127,9 +127,11 @@ def _unwrap(hint: Any) -> Tuple[Any, bool, bool]:
         inner = [choice for choice in typing.get_args(hint) if choice is not type(None)]
         if len(inner) != 1:
             raise ValueError(f"unknown type '{hint}'")
-        hint, optional = inner[0], True
+        hint = inner[0]
+        optional = True
     if typing.get_origin(hint) in (list, collections.abc.Sequence):
-        hint, many = typing.get_args(hint)[0], True
+        hint = typing.get_args(hint)[0]
+        many = True
     if hint not in (str, int, float, bool) and not (
             isinstance(hint, type) and issubclass(hint, enum.Enum)):
         raise ValueError(f"unknown type '{hint}'")

@@ -35,7 +35,8 @@ def check_value(option: Mapping[str, Any], text: str) -> Value:
     allowed = option.get("enum_allowed")
     if allowed and value not in allowed:
         raise invalid(f"'{value}' is not one of the permitted values: {', '.join(allowed)}")
-    low, high = _bound(option, "min", type_name), _bound(option, "max", type_name)
+    low = _bound(option, "min", type_name)
+    high = _bound(option, "max", type_name)
     if not isinstance(value, str):
         if low is not None and value < low:
             raise invalid(f"Value '{value}' is below minimum {low}")

@@ -162,7 +162,8 @@ class Monitor:
 
         def tell() -> None:
             entry = item.entry
-            entry.done_at, entry.epoch = self.cluster.clock.now, self.cluster.map.epoch
+            entry.done_at = self.cluster.clock.now
+            entry.epoch = self.cluster.map.epoch
             entry.returncode, entry.message = answer[0], answer[2]
             entry.answer = given
             entry.kept = self._keeps(entry.command)
@@ -335,7 +336,8 @@ class Monitor:
 
     def _set_pool(self, command: Dict[str, Any], change: MapChange) -> str:
         """Sets a variable of operators (pg_num, pgp_num) or of the mgr (*_actual)."""
-        name, variable = str(command.get("pool", "")), str(command.get("var", ""))
+        name = str(command.get("pool", ""))
+        variable = str(command.get("var", ""))
         pool_id = self.cluster.map.pool_named(name)
         if pool_id is None or pool_id in change.removed_pools:
             raise StubError(errno.ENOENT, f"unrecognized pool '{name}'")

@@ -100,7 +100,8 @@ def _is_kept(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any
         return True
     if key != FULL:
         return cluster.release < 20 or entry["primary_osd"] in pg.raw[1:]
-    pool, osds = cluster.map.pools[pg.pool_id], tuple(entry["osds"])
+    pool = cluster.map.pools[pg.pool_id]
+    osds = tuple(entry["osds"])
     rule = int(pool["crush_rule"])
     if osds == pg.raw or upmap.verify(cluster.crush, rule, int(pool["size"]), osds) is not None:
         return False

@@ -273,7 +273,8 @@ def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, An
 #: Flags that single OSDs, CRUSH buckets and device classes may have (`osd set-group`), and the keys
 #: of the osdmap dump that have those of buckets and classes.
 GROUP_FLAGS = ("noup", "nodown", "noin", "noout")
-NODE_FLAGS, CLASS_FLAGS = "crush_node_flags", "device_class_flags"
+NODE_FLAGS = "crush_node_flags"
+CLASS_FLAGS = "device_class_flags"
 
 
 def has_flag(osdmap: OsdMap, crush: CrushMap, osd: int, flag: str) -> bool:

@@ -80,7 +80,8 @@ def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
                     if osd not in below:
                         return f"osd.{osd} is not under bucket {root}"
                 cursor += count
-            root, levels = None, {}
+            root = None
+            levels = {}
     return None
 
 

@@ -51,7 +51,8 @@ def grant(cluster: Cluster, requests: Iterable[Request],
                      for request in requests])   # no two PGs have one `order`
     for _, _, _, request in ranked:
         pg = request.pg
-        ran, pg.backfilling = pg.backfilling, False
+        ran = pg.backfilling
+        pg.backfilling = False
         if pg.toofull and pg.retry_at > cluster.clock.now:
             continue
         pg.toofull = False
@@ -62,7 +63,8 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         if pg.toofull:
             pg.retry_at = cluster.clock.now + RETRY_SECONDS
             continue
-        pg.backfilling, pg.waiting_report = True, None
+        pg.backfilling = True
+        pg.waiting_report = None
         slots.reserve(request)
         granted.append(pg)
     return granted
@@ -104,7 +106,8 @@ class _Slots:
         self._incoming: Dict[int, float] = {}
 
     def free_for(self, request: Request) -> bool:
-        limit_of, remote = self._limit_of, self._remote
+        limit_of = self._limit_of
+        remote = self._remote
         if self._local.get(request.primary, 0) >= limit_of(request.primary):
             return False
         for osd in request.targets:
@@ -369,7 +372,8 @@ class Backfill:
 
     def _all_targets_have_space(self) -> bool:
         """True if no target would refuse, whichever transfers get their slots in whatever order."""
-        usage, ratio = self.cluster.usage, self.cluster.map.ratio("backfillfull_ratio")
+        usage = self.cluster.usage
+        ratio = self.cluster.map.ratio("backfillfull_ratio")
         coming: Dict[int, int] = {}
         for pg in self._moving.values():
             for transfer in pg.transfers.values():

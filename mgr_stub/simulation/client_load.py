@@ -88,7 +88,9 @@ class ClientLoad(Timer):
         pgs = self._cluster.pgs_of(pool_id)
         pg_num = int(self._cluster.map.pools[pool_id]["pg_num"])
         shares = [share_of(pg.order[1], pg_num) for pg in pgs]
-        total, done, taken = sum(shares), 0, 0
+        total = sum(shares)
+        done = 0
+        taken = 0
         given = 0
         for pg, share in zip(pgs, shares):
             done += share
@@ -108,7 +110,8 @@ class ClientLoad(Timer):
             return bool(pg.holders())
         if pg.pgid in cluster.unclean and "active" not in pg_reports.state_of(cluster, pg):
             return False
-        usage, full = cluster.usage, cluster.map.ratio("full_ratio")
+        usage = cluster.usage
+        full = cluster.map.ratio("full_ratio")
         for osd in cluster.map.acting(pg.pgid):
             if osd != NONE and usage[osd].utilization >= full:
                 return False
@@ -155,7 +158,8 @@ class ClientLoad(Timer):
         """Bytes of an object of the pool: the mean at the pool's first write."""
         if pool_id not in self._object_bytes:
             pgs: List[Pg] = self._cluster.pgs_of(pool_id)
-            stored, objects = sum(pg.num_bytes for pg in pgs), sum(pg.num_objects for pg in pgs)
+            stored = sum(pg.num_bytes for pg in pgs)
+            objects = sum(pg.num_objects for pg in pgs)
             self._object_bytes[pool_id] = max(1, stored // objects) if objects and stored > 0 \
                 else OBJECT_BYTES
         return self._object_bytes[pool_id]

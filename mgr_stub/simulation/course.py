@@ -9,7 +9,8 @@ from ..cluster.cluster import Cluster
 from .statistics import pg_status
 
 #: Virtual seconds between two samples at first; they double whenever there are so many.
-_SECONDS, _MOST = 60.0, 360
+_SECONDS = 60.0
+_MOST = 360
 
 
 class Course:

@@ -70,7 +70,8 @@ def set_span(cluster: Cluster, schedule: Schedule, seconds: float) -> None:
 
 def _deletion(cluster: Cluster, pool_id: int, osd: int, part: ShardBytes, position: int,
               is_last: bool) -> Callable[[], None]:
-    usage, place = cluster.usage[osd], (pool_id, osd)
+    usage = cluster.usage[osd]
+    place = (pool_id, osd)
 
     def delete() -> None:
         cluster.undeleted[place] = cluster.undeleted.get(place, 0) - part.total

@@ -84,12 +84,15 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
     for position, share in zip(positions, shares):
         pgid = f"{parent.pool_id}.{position:x}"
         child = Pg(pgid, parent.pool_id, parent.erasure, {**parent.stats, "pgid": pgid})
-        child.raw, child.crush, child.origin = parent.raw, parent.crush, parent.origin
+        child.raw = parent.raw
+        child.crush = parent.crush
+        child.origin = parent.origin
         child.held = parent.held
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with the same head and tail
-        child.short_logs, child.past_intervals = parent.short_logs, parent.past_intervals
+        child.short_logs = parent.short_logs
+        child.past_intervals = parent.past_intervals
         child.written, child.left_at = parent.written, dict(parent.left_at)
         child.log_entries = parent.log_entries * share // total
         for name, amount in whole.items():
@@ -141,7 +144,8 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
     # a merge leaves an empty log, which is complete only if nothing was ever written
-    target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
+    target.writes = 0 if target.writes == source.writes == 0 else None
+    target.log_entries = 0
     target.short_logs, target.left_at = frozenset(), {}
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
@@ -149,7 +153,9 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     for place, there in source.strays.items():
         target.strays[place] = target.strays.get(place, NOTHING).minus(NOTHING.minus(there))
     update_num_pgs(cluster, cluster.members(source), set())
-    source.held, source.transfers, source.strays = (), {}, {}
+    source.held = ()
+    source.transfers = {}
+    source.strays = {}
     cluster.drop_pg(source)
     return {target.pgid}
 

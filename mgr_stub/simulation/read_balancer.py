@@ -97,7 +97,8 @@ class OsdAutoOut(Timer):
         return min(since) + self._interval() if since else None
 
     def _update(self, osds: Dict[int, Dict[str, Any]]) -> None:
-        known, now = self._down_since, self._cluster.clock.now
+        known = self._down_since
+        now = self._cluster.clock.now
         self._known_osds = osds
         self._down_at_first &= {osd for osd, entry in osds.items() if not entry["up"]}
         down = {osd for osd, entry in osds.items()

@@ -198,7 +198,8 @@ class Reports(Timer):
 
     def _unknown(self) -> Dict[str, Pg]:
         """PGs that nobody has reported to this mgr."""
-        cluster, silent = self._cluster, self.unreported
+        cluster = self._cluster
+        silent = self.unreported
         found: Dict[str, Pg] = {}
         for pgid in cluster.pgs if silent else cluster.peering:
             pg = cluster.pgs[pgid]

@@ -103,7 +103,8 @@ class Simulation:
     def advance(self, seconds: float) -> None:
         """Advances virtual time: backfill, peering, timers, and the epochs that result."""
         if self._config_version != self.config.version:
-            self._config_version, self._backfill_limits = self.config.version, {}
+            self._config_version = self.config.version
+            self._backfill_limits = {}
             self.cluster.pgs_withheld_from = int(
                 float(self.config.core("osd", "mon_max_pg_per_osd"))
                 * float(self.config.core("osd", "osd_max_pg_per_osd_hard_ratio")))

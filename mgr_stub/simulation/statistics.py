@@ -80,7 +80,8 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
     """get('pg_progress'): bytes and state of every reported PG; its records are read-only."""
-    records, pgs = cluster.progress_records, cluster.pgs
+    records = cluster.progress_records
+    pgs = cluster.pgs
     if len(records) != len(pgs):
         records.clear()
         records.update({pgid: pg.progress_record or _progress_record(cluster, pg)
@@ -147,7 +148,8 @@ def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     """The pool_stats[] records: sums over the PGs of each pool."""
     from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
-    shown, held = [], cluster.pool_usage.by_pool()
+    shown = []
+    held = cluster.pool_usage.by_pool()
     undeleted: Dict[int, int] = {}
     for (pool_id, _), count in cluster.undeleted.items():
         undeleted[pool_id] = undeleted.get(pool_id, 0) + count
@@ -170,7 +172,8 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     As in Ceph the record of an OSD that is out is empty except for its number
     (ClusterState::ingest_pgstats), and that of an OSD that is down is the last one it sent.
     """
-    hidden, osds = omap.hidden(cluster), cluster.map.osds
+    hidden = omap.hidden(cluster)
+    osds = cluster.map.osds
     period = int(cluster.clock.elapsed() / _REPORT_SECONDS)
     return [_osd_stat(osds[osd], usage, hidden.get(osd, 0), period)
             for osd, usage in sorted(cluster.usage.items()) if usage.total and osd in osds]

@@ -19,7 +19,8 @@ from ..errors import StubError, invalid
 from ..simulation import statistics
 
 
-_XZ_MAGIC, _GZ_MAGIC = b"\xfd7zXZ\x00", b"\x1f\x8b"
+_XZ_MAGIC = b"\xfd7zXZ\x00"
+_GZ_MAGIC = b"\x1f\x8b"
 
 
 def read_state(path: str) -> Dict[str, Any]:

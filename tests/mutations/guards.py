@@ -248,8 +248,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "only-the-next-merge-is-waited-for",
         "what later steps of pg_num will touch stays, too", (
             Edit(POOLS,
-                 "    last, last_pgp = min(target, pending), ",
-                 "    last, last_pgp = pending, "),),
+                 "    last = min(target, pending)\n",
+                 "    last = pending\n"),),
         ("scenario:pg_num_merge", "snapshot/test_immovable_pgs.py",)),
     Mutation(
         "the-newest-map-is-not-asked-for-steps",

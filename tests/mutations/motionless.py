@@ -30,7 +30,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(DISPATCHER,
                  "        if not moves_nothing(pg, change.up_after, before.is_positional(pg)):\n",
                  "        if False:\n"),),
-        ("scenario:undo", "execution")),
+        ("scenario:undo",)),
     Mutation(
         "cancel-takes-what-is-being-copied",
         "cancel leaves alone what has begun to move", (

@@ -26,11 +26,12 @@ _DOCUMENTED = (ast.FunctionDef, ast.ClassDef, ast.Module)
 
 
 def odd_per_thousand(folder: Path, *suffixes: str) -> Tuple[float, List[str]]:
-    """Returns odd constructions per 1,000 words of all files with these suffixes, and each place
-    as "file: text"."""
+    """Returns odd constructions per 1,000 words of a file, or of all files of a folder with these
+    suffixes, and each place as "file: text"."""
     words = 0
     places: List[str] = []
-    for path in sorted(folder.rglob("*")):
+    paths = [folder] if folder.is_file() else sorted(folder.rglob("*"))
+    for path in paths:
         if path.suffix not in suffixes:
             continue
         texts = _of_page(path) if path.suffix == ".md" else _of_code(path)

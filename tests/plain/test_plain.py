@@ -25,7 +25,7 @@ class CodeLimit(NamedTuple):
 
 
 class ProseLimit(NamedTuple):
-    """The most odd constructions per 1,000 words that a folder's texts may have."""
+    """The most odd constructions per 1,000 words that the texts of a folder or a page may have."""
 
     folder: str
     suffix: str
@@ -34,15 +34,16 @@ class ProseLimit(NamedTuple):
 
 #: To reach: (56,000, 0, 0, 45), (25,000, 0, 0, 45), (110,000, 0, 0, 55).
 CODE = (
-    CodeLimit("equilibrium_mgr", 59_000, 421, 12, 66.6),
-    CodeLimit("mgr_stub", 24_300, 0, 0, 53.0),
-    CodeLimit("tests", 135_500, 287, 0, 66.6))
+    CodeLimit("equilibrium_mgr", 58_200, 0, 0, 45.0),
+    CodeLimit("mgr_stub", 24_100, 0, 0, 53.0),
+    CodeLimit("tests", 131_950, 283, 0, 66.5))
 #: To reach: 3.0 each.
 PROSE = (
-    ProseLimit("equilibrium_mgr", ".py", 18.9),
-    ProseLimit("equilibrium_mgr/doc", ".md", 12.4),
+    ProseLimit("equilibrium_mgr", ".py", 3.0),
+    ProseLimit("equilibrium_mgr/doc/DESIGN.md", ".md", 3.0),
+    ProseLimit("equilibrium_mgr/doc", ".md", 9.8),
     ProseLimit("mgr_stub", ".py", 5.1),
-    ProseLimit("tests", ".py", 14.1))
+    ProseLimit("tests", ".py", 13.9))
 
 
 @pytest.mark.parametrize("limit", CODE, ids=lambda limit: limit.folder)

@@ -7,75 +7,24 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import Dict, List, Sequence
+from typing import Sequence
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.clusters.unit_cluster import Cluster, single_copies
 from tests.support.few import few
-from tests.support.plan_legality import assert_legal
-from tests.support.replay import Replay
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.model import PgChange, Plan
+from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot.model import Snapshot
 
 _NAMES = ["demo", "erasure", "hybrid"]
-_FEW = [1, 2, 3, 4, 6, 10]
 
 
 def counting(changes: Sequence[PgChange]) -> int:
     """Shard moves that a limit counts."""
     return sum(change.shards for change in changes if change.shard_bytes)
-
-
-def usable(snapshot: Snapshot, end: Replay) -> float:
-    """Bytes that the fullest OSDs leave usable, summed up over the classes."""
-    sizes: Dict[str, int] = {}
-    for osd in snapshot.osds.values():
-        name = snapshot.set_of(osd.id)
-        sizes[name] = sizes.get(name, 0) + osd.size_bytes
-    return sum(size * (1.0 - end.highest(name)) for name, size in sizes.items())
-
-
-def first_changes(whole: Plan, moves: int) -> List[PgChange]:
-    """The beginning of a whole plan that keeps a limit."""
-    first: List[PgChange] = []
-    for change in whole.changes:
-        if counting(first + [change]) > moves:
-            break
-        first.append(change)
-    return first
-
-
-def assert_as_good(snapshot: Snapshot, plan: Plan, first: Sequence[PgChange]) -> None:
-    begun = after(snapshot, first)
-    end = Replay(snapshot, plan.moves)
-    assert usable(snapshot, end) >= usable(snapshot, begun) - GIB
-
-
-def after(snapshot: Snapshot, changes: Sequence[PgChange]) -> Replay:
-    """The target state after some changes."""
-    end = Replay(snapshot)
-    for change in changes:
-        for osd in set(change.up_before) - set(change.up_after):
-            end.used[osd] -= change.shard_bytes
-        for osd in set(change.up_after) - set(change.up_before):
-            end.used[osd] += change.shard_bytes
-    return end
-
-
-@pytest.mark.parametrize("name", few(_NAMES, 1))
-@pytest.mark.parametrize("limit", few(_FEW + [20, 40], 2))
-def test_no_beginning_of_the_whole_plan_is_better(name: str, limit: int) -> None:
-    snapshot, whole = snapshot_of(name), plan_of_cluster(name)
-    plan = make_plan(snapshot, PlanOptions(max_moves=limit))
-    assert_legal(snapshot, plan)
-    assert counting(plan.changes) <= limit
-    assert plan.stop_reason == "the limit of moves is reached"
-    assert_as_good(snapshot, plan, first_changes(whole, limit))
 
 
 @pytest.mark.parametrize("seed", few(range(12), 1))

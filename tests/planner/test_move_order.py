@@ -92,42 +92,6 @@ def test_classes_take_turns(name: str) -> None:
         assert max(shares) - min(shares) <= 1 / 6 + 2 * largest
 
 
-def board_with_a_swap() -> PlacementState:
-    """osd.0 and osd.1 have 50 % each and exchange 10 for 9 GiB, osd.2 gives 40 of 90 to osd.3."""
-    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}).pool(1, size=1)
-    ps = 0
-    for osd, gibs in enumerate(([10, 40], [9, 41], [10] * 9, [])):
-        for gib in gibs:
-            cluster.pg(f"1.{ps:x}", [osd], num_bytes=gib * GIB)
-            ps += 1
-    placement = PlacementState(cluster.snapshot(), PlanOptions())
-    placement.move(0, 0, 1)
-    placement.move(2, 1, 0)
-    for pg in range(4, 8):
-        placement.move(pg, 2, 3)
-    return placement
-
-
-def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> None:
-    placement = board_with_a_swap()
-    used = list(placement.used_bytes)
-    changes = wanted_changes(placement)
-    for change in changes:
-        for source, target in change.moves:
-            used[source] += change.bytes
-            used[target] -= change.bytes
-    steps = order_changes(placement, changes)
-    assert sorted(change for step in steps for change in step) == sorted(changes)
-    for step in steps:
-        for change in step:
-            top = max(u / size for u, size in zip(used, placement.size_bytes))
-            for source, target in change.moves:
-                used[source] -= change.bytes
-                used[target] += change.bytes
-                assert used[target] / placement.size_bytes[target] <= top + _SAME
-    assert used == placement.used_bytes
-
-
 def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -> None:
     """Two OSDs of 50 % would exchange 10 for 9 GiB; whichever goes first, one has 59 % or more."""
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)

@@ -28,14 +28,6 @@ def test_odd_items_of_one_pg_do_not_spoil_the_plan() -> None:
         assert_legal_change(snapshot, change)
 
 
-def test_moving_home_removes_the_items() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=1)
-    cluster.pg("1.0", [1], num_bytes=8 * GIB, items=[(0, 1)]).pg("1.1", [1], num_bytes=9 * GIB)
-    change, = make_plan(cluster.snapshot()).changes
-    assert change.items == () and change.up_after == (0,)
-    assert change.command() == "ceph osd rm-pg-upmap-items 1.0"
-
-
 def test_round_trip_through_json() -> None:
     original = plan_of_cluster("random")
     assert original.changes and original.skipped is not None

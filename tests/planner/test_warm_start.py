@@ -6,7 +6,6 @@ from typing import Dict, Iterable, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
-from tests.support.few import few
 from tests.support.replay import (
     Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 
@@ -64,17 +63,3 @@ def test_planning_again_from_scratch_on_the_way_costs_hardly_anything(
 def test_planning_again_from_scratch_on_the_way_costs_nothing_in_the_mean() -> None:
     ratios = [in_parts_from_scratch(*way)[0] / plan_of_cluster(way[0]).bytes for way in _PARTS]
     assert sum(ratios) <= len(ratios)
-
-
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_a_finished_plan_leaves_nothing_to_do(name: str) -> None:
-    plan = plan_of_cluster(name)
-    again = make_plan(follow_up(snapshot_of(name), plan.changes))
-    done = {change.pgid: change for change in plan.changes}
-    for change in again.changes:
-        if change.pgid in done:
-            left = set(done[change.pgid].up_before) - set(done[change.pgid].up_after)
-            assert not left & set(change.up_after), f"{change.pgid} goes back"
-    # a few whole shards are all that may be left to try
-    assert again.bytes <= 0.02 * plan.bytes or len(again.changes) <= 3, (
-        f"{again.bytes / plan.bytes:.3f} of the bytes in {len(again.changes)} changes")

@@ -190,7 +190,8 @@ def _other_additions(snapshot: Snapshot, changes: Changes, usable: float
     """Returns (words, all added OSDs) with the OSDs of one host in another place each time."""
     found: List[Tuple[str, Tuple[AddedOsds, ...]]] = []
     for index, one in enumerate(changes.added):
-        before, behind = changes.added[:index], changes.added[index + 1:]
+        before = changes.added[:index]
+        behind = changes.added[index + 1:]
         for words, others in other_places(snapshot, one, usable):
             found.append((words, before + others + behind))
     return found

@@ -94,7 +94,8 @@ class Demand:
     def with_bytes(self, all_bytes: int, single_bytes: int) -> Demand:
         """Returns a copy of the demand with other bytes."""
         other = copy(self)
-        other.all_bytes, other.single_bytes = all_bytes, single_bytes
+        other.all_bytes = all_bytes
+        other.single_bytes = single_bytes
         return other
 
     def osd_limit_counts(self) -> bool:
@@ -174,7 +175,8 @@ def _add_pg(movable: MovableBytes, part: PoolDemand, pg: Pg, pool: Pool, weight:
             drained: FrozenSet[int]) -> None:
     """Adds the shards that a PG has under the take of a part."""
     reach = part.reach
-    outside, on_osd = movable.outside, movable.on_osd
+    outside = movable.outside
+    on_osd = movable.on_osd
     counted = outside if reach.set_name is None else on_osd
     members = reach.block.members(pg.up)
     placed = placed_bytes = 0
@@ -184,7 +186,8 @@ def _add_pg(movable: MovableBytes, part: PoolDemand, pg: Pg, pool: Pool, weight:
     is_uniform = pool.is_uniform
     for osd in members:
         if not is_uniform:   # limits use the largest shard: that relaxes them
-            size, ratio = pool.bytes_on(pg.shard_bytes, osd, pg.up), pool.ratio_on(osd, pg.up)
+            size = pool.bytes_on(pg.shard_bytes, osd, pg.up)
+            ratio = pool.ratio_on(osd, pg.up)
             most = max(most, size)
             highest = max(highest, ratio)
         if osd in reach.osds:

@@ -177,7 +177,9 @@ def _level(snapshot: Snapshot, name: str, component: Component, parts: Dict[int,
     solution = _solved(snapshot, component, parts)
     raised = False
     for osd in component.osds & shares.keys():
-        part, share, fair = parts[osd], shares[osd], solution.fair[osd]
+        part = parts[osd]
+        share = shares[osd]
+        fair = solution.fair[osd]
         # its bucket would fill it more than other OSDs, as ratios of their capacity
         if fair > share > part.fixed_utilization:
             size = int(part.size_bytes * (share / fair))
@@ -235,7 +237,8 @@ def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
 def _binding(snapshot: Snapshot, component: Component, solution: _Solution,
              at_bound: FrozenSet[int], bound: float) -> BindingConstraint:
     """Returns the constraint that keeps the OSDs `at_bound` at the bound."""
-    network, tiers = solution.network, solution.tiers
+    network = solution.network
+    tiers = solution.tiers
     osds = tuple(sorted(at_bound))
     number = _first_tier_with(solution, at_bound)
     tier = tiers[number]

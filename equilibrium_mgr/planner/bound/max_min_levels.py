@@ -67,7 +67,9 @@ class FlowNetwork:
 
         Returns False if the sink is out of reach; then every node within reach has its depth.
         """
-        edges_of, head, residual = self._edges_of, self._head, self._residual
+        edges_of = self._edges_of
+        head = self._head
+        residual = self._residual
         depth = self.depth = [-1] * len(edges_of)
         depth[source] = 0
         queue = deque([source])
@@ -88,10 +90,15 @@ class FlowNetwork:
 
     def _saturate_shortest_paths(self, source: int, sink: int) -> int:
         """Sends a blocking flow over the edges that go one step farther from the source."""
-        edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self.depth
+        edges_of = self._edges_of
+        head = self._head
+        residual = self._residual
+        depth = self.depth
         current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
         path: List[int] = []   # edges from the source to `node`
-        node, flow, steps = source, 0, 0
+        node = source
+        flow = 0
+        steps = 0
         while True:
             steps += 1
             if steps % _STEPS_AT_ONCE == 0:
@@ -106,7 +113,9 @@ class FlowNetwork:
                 first = next(index for index, edge in enumerate(path) if not residual[edge])
                 node = head[path[first] ^ 1]
                 del path[first:]
-            edges, index, below = edges_of[node], current[node], depth[node] + 1
+            edges = edges_of[node]
+            index = current[node]
+            below = depth[node] + 1
             while index < len(edges):
                 edge = edges[index]
                 if residual[edge] and depth[head[edge]] == below:
@@ -249,7 +258,8 @@ def _common_utilization(piece: Piece, sinks: Iterable[Sink]) -> float:
 
 def _halves(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> Tuple[Piece, Piece]:
     """Splits a piece into the `upper` nodes and the lower ones."""
-    above, below = Piece([], {}, {}), Piece([], {}, {})
+    above = Piece([], {}, {})
+    below = Piece([], {}, {})
     for node in piece.nodes:
         half = above if node in upper else below
         half.nodes.append(node)
@@ -270,7 +280,8 @@ def _halves(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> Tuple[Pi
 def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> Set[int]:
     """Returns the nodes that cannot pass on their inflow if no sink is fuller."""
     place = {node: index for index, node in enumerate(piece.nodes)}
-    source, target = len(place), len(place) + 1
+    source = len(place)
+    target = len(place) + 1
     flows = FlowNetwork(len(place) + 2)
     sinks = 0
     for node in piecewise(piece.nodes, _LEVEL_NODES_AT_ONCE):

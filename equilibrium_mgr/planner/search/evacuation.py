@@ -96,7 +96,8 @@ def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int
 def _best_target(costs: CostModel, targets: TargetIndex, pg: int, source: int) -> Optional[int]:
     """Returns the target of a shard at which the objective loses least."""
     placement = costs.placement
-    size, group = placement.pg_bytes[pg], placement.group_of(pg, source)
+    size = placement.pg_bytes[pg]
+    group = placement.group_of(pg, source)
     best: Optional[int] = None
     best_gain = -inf
     seen = 0
@@ -106,7 +107,8 @@ def _best_target(costs: CostModel, targets: TargetIndex, pg: int, source: int) -
         gain = (costs.utilization_gain(source, target, size)
                 - costs.count_loss_on_enter(group, target))
         if gain > best_gain:
-            best, best_gain = target, gain
+            best = target
+            best_gain = gain
         seen += 1
         if seen >= _TARGETS:
             break

@@ -41,22 +41,22 @@ class JointMoves:
         self._shard_index = shard_index
         self._has_any = any(group.joint is not None for group in costs.placement.groups)
 
-    def best(self, source: int, price: float, limits: SearchConstraints, least: float,
-             group: int = ANY_GROUP) -> Optional[JointMove]:
+    def best(self, source: int, price: float, limits: SearchConstraints,
+             least: float) -> Optional[JointMove]:
         """Returns the best joint move off an OSD within the limits, or None.
 
         `price`: of a displaced byte (utilization). `least`: the gain that a move has to exceed.
-        `group`: only shards of this group move.
         """
         placement = self._placement
         best: Optional[JointMove] = None
-        for steps in self.candidates(source, group):
+        for steps in self.candidates(source):
             placement.candidates_examined += 1
-            gain = self._gain(steps, price)
+            gain = self.gain(steps, price)
             if gain <= least:
                 continue
-            if self._fits(steps, limits) and placement.is_legal_joint(steps):
-                best, least = JointMove(gain, steps), gain
+            if self.fits(steps, limits) and placement.is_legal_joint(steps):
+                best = JointMove(gain, steps)
+                least = gain
         return best
 
     def candidates(self, source: int, only: int = ANY_GROUP) -> Iterator[Tuple[ShardMove, ...]]:
@@ -95,8 +95,9 @@ class JointMoves:
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Returns the moves of the PG's shards in the OSD's bucket to their initial OSDs. Empty if
-        one of the shards is not displaced, and for replicated pools."""
-        if not group.pool.erasure:
+        one of the shards is not displaced, for replicated pools, and if no shards move together.
+        """
+        if group.joint is None or not group.pool.erasure:
             return ()
         initial = self._placement.initial_up[pg][_span(group)]
         steps: List[ShardMove] = []
@@ -127,14 +128,17 @@ class JointMoves:
                     break
         return cost, bucket, tuple(chosen.values())
 
-    def _gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
+    def gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
         """Returns by how much the steps lower the objective."""
-        placement, costs = self._placement, self._costs
+        placement = self._placement
+        costs = self._costs
         gain = 0.0
         for pg, source, target in steps:
-            size, initial = placement.size_on(pg, source), placement.initial_up[pg]
+            size = placement.size_on(pg, source)
+            initial = placement.initial_up[pg]
             group = placement.group_of(pg, source)
-            left, returned = source in initial, target in initial
+            left = source in initial
+            returned = target in initial
             of_step = costs.utilization_gain(source, target, size)
             of_step += costs.count_gain_on_leave(group, source)
             of_step -= costs.count_loss_on_enter(group, target)
@@ -144,11 +148,12 @@ class JointMoves:
             gain += of_step
         return gain
 
-    def _fits(self, steps: Tuple[ShardMove, ...], limits: SearchConstraints) -> bool:
+    def fits(self, steps: Tuple[ShardMove, ...], limits: SearchConstraints) -> bool:
         """Returns True if all targets keep the limits."""
         placement = self._placement
         for pg, source, target in steps:
-            size, group = placement.size_on(pg, source), placement.group_of(pg, source)
+            size = placement.size_on(pg, source)
+            group = placement.group_of(pg, source)
             if not limits.fits(target, size, group, -1):
                 return False
         return True

@@ -8,13 +8,14 @@ number of shards of the pool, with one move instead of two.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Sequence
+from typing import Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.placement_state import ShardMove
 from ..state.target_index import ShardIndex
+from .joint_moves import JointMoves
 
 #: So many shards that are a little smaller, and so many that are a little larger, are tried.
 _NEAR = 4
@@ -26,42 +27,46 @@ class MoveReduction:
     `price`: of a displaced byte (utilization). A byte that returns may cost as much.
     """
 
-    def __init__(self, costs: CostModel, shard_index: ShardIndex, limits: SearchConstraints,
-                 price: float) -> None:
+    def __init__(self, costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
+                 limits: SearchConstraints, price: float) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._shard_index = shard_index
+        self._joint_moves = joint_moves
         self._limits = limits
         self._price = price
 
     def revert_unneeded(self) -> int:
-        """Returns displaced shards to their initial OSDs if all limits hold, and their number."""
-        placement = self._placement
+        """Returns displaced shards to their initial OSDs within the limits, if that costs less than
+        it saves; returns how many."""
         returned = 0
-        for negative, pg, source, group in self._shard_index.all_displaced():
+        for _, pg, source, group in self._shard_index.all_displaced():
             if not give_way():
                 break
-            for initial in placement.initial_osds(pg, source, group):
-                if not self._return_pays(source, initial, -negative, group):
-                    continue
-                if placement.is_legal(pg, source, initial):
-                    placement.move(pg, source, initial)
-                    returned += 1
-                    break
+            if source in self._placement.up[pg]:   # else it has returned with another shard
+                returned += self._revert(pg, source, group)
         return returned
 
-    def _return_pays(self, source: int, initial: int, size: int, group: int) -> bool:
-        """Returns True if a shard may return within the limits, and that costs less than it
+    def _revert(self, pg: int, source: int, group: int) -> int:
+        """Returns a displaced shard, or else all shards of its PG in its bucket together, to the
+        initial OSDs; returns how many."""
+        placement = self._placement
+        for initial in placement.initial_osds(pg, source, group):
+            if self._pays(((pg, source, initial),)) and placement.is_legal(pg, source, initial):
+                placement.move(pg, source, initial)
+                return 1
+        together = self._joint_moves.return_moves(pg, source, placement.groups[group])
+        if not together or not self._pays(together) or not placement.is_legal_joint(together):
+            return 0
+        for step in together:
+            placement.move(*step)
+        return len(together)
+
+    def _pays(self, steps: Tuple[ShardMove, ...]) -> bool:
+        """Returns True if shards may return within the limits, and that costs less than it
         saves."""
-        if not self._limits.fits(initial, size, group, -1):
-            return False
-        costs = self._costs
-        gain = costs.utilization_gain(source, initial, size)
-        gain += costs.count_gain_on_leave(group, source)
-        gain -= costs.count_loss_on_enter(group, initial)
-        gain += self._price * size
-        gain += costs.move_cost[initial]
-        return gain > 0.0
+        joint_moves = self._joint_moves
+        return joint_moves.fits(steps, self._limits) and joint_moves.gain(steps, self._price) > 0.0
 
     def shorten_detours(self) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned."""
@@ -76,7 +81,8 @@ class MoveReduction:
 
     def _exchange(self, pg: int, osd: int, group: int) -> bool:
         """Returns a displaced shard by the best exchange; False if no exchange gains."""
-        placement, limits = self._placement, self._limits
+        placement = self._placement
+        limits = self._limits
         size = placement.size_on(pg, osd)
         best: Sequence[ShardMove] = ()
         least = NOISE
@@ -97,7 +103,8 @@ class MoveReduction:
                     continue
                 steps = (pg, osd, initial), (other, initial, osd)
                 if placement.has_upmap_pairs(steps):
-                    best, least = steps, gain
+                    best = steps
+                    least = gain
         for step in best:
             placement.move(*step)
         return bool(best)

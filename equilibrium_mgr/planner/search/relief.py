@@ -8,7 +8,6 @@ reference structures and alternating path methods", Discrete Applied Mathematics
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import inf
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ...runtime.time_slice import give_way, piecewise
@@ -100,8 +99,10 @@ class Relief:
 
     def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
         """Returns the price of displacing a shard; negative if it returns to its initial OSD."""
-        initial, move_cost = self._placement.initial_up[pg], self._costs.move_cost
-        left, returned = source in initial, target in initial
+        initial = self._placement.initial_up[pg]
+        move_cost = self._costs.move_cost
+        left = source in initial
+        returned = target in initial
         return ((left - returned) * self._price * size + left * move_cost[source]
                 - returned * move_cost[target])
 
@@ -167,7 +168,8 @@ class Relief:
     def _groups_leaving(self, source: int,
                         goal: ReliefGoal) -> List[Tuple[int, Tuple[Shards, Shards]]]:
         """Returns the groups whose shards may leave the source, with their shards."""
-        grouped, group = self._shard_index.by_group(source), goal.group
+        grouped = self._shard_index.by_group(source)
+        group = goal.group
         if group == ANY_GROUP:
             return list(grouped.items())
         return [(group, grouped[group])] if group in grouped else []
@@ -176,7 +178,9 @@ class Relief:
                  goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """Returns the best of the offers for one target, or `best` if none is better. `least`: the
         bytes of the smallest offer."""
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         free = limits.max_used_bytes[target] - placement.used_bytes[target]
         # of the shards of many pools: most targets can take none of them
         fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
@@ -207,16 +211,27 @@ class Relief:
     # -- joint moves ---------------------------------------------------------------------------
 
     def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """Returns the best joint move off the OSD, or None."""
-        found = self._joint_moves.best(source, self._price, self._limits, -inf, goal.group)
-        if found is None:
-            return None
-        placement, pg = self._placement, found.steps[0][0]
-        relief = self._relief(source, goal, placement.size_on(pg, source),
-                              placement.group_of(pg, source), -1)
-        if relief <= 0:
-            return None
-        return ReliefMove((found.gain - goal.fixed_cost) / relief, found.gain, found.steps)
+        """Returns the best joint move off the OSD, or None.
+
+        The best has the highest score, not the highest gain: that can be a move of an empty PG.
+        """
+        placement = self._placement
+        joint_moves = self._joint_moves
+        best: Optional[ReliefMove] = None
+        for steps in joint_moves.candidates(source, goal.group):
+            placement.candidates_examined += 1
+            pg = steps[0][0]
+            relief = self._relief(source, goal, placement.size_on(pg, source),
+                                  placement.group_of(pg, source), -1)
+            if relief <= 0:
+                continue
+            gain = joint_moves.gain(steps, self._price)
+            score = (gain - goal.fixed_cost) / relief
+            if best is not None and score <= best.score:
+                continue
+            if joint_moves.fits(steps, self._limits) and placement.is_legal_joint(steps):
+                best = ReliefMove(score, gain, steps)
+        return best
 
     # -- swaps ---------------------------------------------------------------------------------
 
@@ -250,16 +265,21 @@ class Relief:
                    best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """Returns the best swap with one partner, or `best` if none is better. `sizes`: of the
         offers."""
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         initial_up = placement.initial_up
         #: (group, other group) → the gain of their counts; None if they cannot be swapped
         counts: Dict[Tuple[int, int], Optional[float]] = {}
         examined = 0
         # the bytes that should leave the source: wanted, least and most
-        over, most = self._excess(source), -self._excess(partner)
-        wanted, least = 0.0, min(0.0, over)
+        over = self._excess(source)
+        most = -self._excess(partner)
+        wanted = 0.0
+        least = min(0.0, over)
         if isinstance(goal, OverfullOsd):
-            wanted, least = max(over, 0.0), 1.0
+            wanted = max(over, 0.0)
+            least = 1.0
         pairs = pairs_of_shards(offers, sizes, theirs, wanted, least, most)
         for (size, pg, group), (back, other, other_group) in pairs:
             examined += 1
@@ -276,7 +296,8 @@ class Relief:
             if count_gain is None:
                 continue
             gain = costs.utilization_gain(source, partner, shed)
-            there, here = initial_up[pg], initial_up[other]
+            there = initial_up[pg]
+            here = initial_up[other]
             if (source in there) != (partner in there):   # most cost nothing
                 gain -= self._displacement_cost(pg, source, partner, size)
             if (partner in here) != (source in here):
@@ -319,7 +340,8 @@ class Relief:
 
         Nothing else helps an OSD that no single shard can leave, if no shard can come there.
         """
-        placement, costs = self._placement, self._costs
+        placement = self._placement
+        costs = self._costs
         best: Optional[ReliefMove] = None
         for group, lists in self._groups_leaving(source, goal):
             count_gain = costs.count_gain_on_leave(group, source)
@@ -356,7 +378,9 @@ class Relief:
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """
-        placement, limits, costs = self._placement, self._limits, self._costs
+        placement = self._placement
+        limits = self._limits
+        costs = self._costs
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
@@ -401,9 +425,15 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
     Iterates over the shorter list and finds partners in the other list by bisection.
     """
     is_theirs = len(theirs) <= len(mine)   # the shorter list
-    shorter, longer, before, after = theirs, mine, 1, 2
+    shorter = theirs
+    longer = mine
+    before = 1
+    after = 2
     if not is_theirs:
-        shorter, longer, before, after = mine, theirs, 2, 1
+        shorter = mine
+        longer = theirs
+        before = 2
+        after = 1
         sizes = [offer[0] for offer in theirs]
         want, least, most = -want, -most, -least
     for offer in shorter:

@@ -66,7 +66,8 @@ class Search:
         """Returns the objective, with the target and the free bytes of each OSD at its lowest
         utilization."""
         placement = self._placement
-        targets, typical = list(lowest), [0.0] * len(lowest)
+        targets = list(lowest)
+        typical = [0.0] * len(lowest)
         for osd_set in self.sets:
             for i in osd_set.osds:
                 targets[i], typical[i] = osd_set.bound, osd_set.typical_shard_bytes
@@ -148,8 +149,8 @@ class Search:
     def reduce_within_limits(self) -> None:
         """Reverts moves as far as the limits allow."""
         if self.weights.return_value:
-            reduction = MoveReduction(self.costs, self.shard_index, self.limits,
-                                      self.weights.return_value)
+            reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
+                                      self.limits, self.weights.return_value)
             for _ in range(_REDUCTION_PASSES):
                 if not reduction.revert_unneeded() + reduction.shorten_detours():
                     break
@@ -163,7 +164,8 @@ class Search:
 
     def _descend(self) -> None:
         """Makes single and joint moves at falling prices."""
-        sets, weights = self.sets, self.weights
+        sets = self.sets
+        weights = self.weights
         budgets = [osd_set.excess_bytes * weights.count_move_budget for osd_set in sets] + [0.0]
         budget_of = [len(sets)] * len(self._placement.size_bytes)
         for number, osd_set in enumerate(sets):
@@ -250,7 +252,8 @@ class Search:
         Bytes do not matter while the pool is far from the space that it can have. Then each pool
         may use an equal part of the set's budget of bytes; the rest is for the next pools.
         """
-        costs, weights = self.costs, self.weights
+        costs = self.costs
+        weights = self.weights
         for number, osd_set in enumerate(self.sets):
             if not osd_set.needs_tightening:
                 continue
@@ -262,7 +265,8 @@ class Search:
             for left, group in zip(range(len(groups), 0, -1), groups):
                 if not give_way():
                     return
-                weight, part = costs.pool_weights[group], budgets[number] / left
+                weight = costs.pool_weights[group]
+                part = budgets[number] / left
                 pressures = limits.by_pressure(group)
                 tightening.lower_pool_pressure(
                     group, pressures, costs.far_pressure[group], weights.far_space_value * weight,

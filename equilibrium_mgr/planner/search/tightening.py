@@ -74,8 +74,10 @@ class Tightening:
         `high` to `low`, in bytes moved. `step`: the first step (a ratio). `fixed_cost`: of an
         operation in addition to its bytes, per byte of OSD.
         """
-        placement, limits = self._placement, self._limits
-        used, size = placement.used_bytes, placement.size_bytes
+        placement = self._placement
+        limits = self._limits
+        used = placement.used_bytes
+        size = placement.size_bytes
         members = [i for i in osds if placement.is_source[i] and placement.shards[i]]
         if not members or self._exhausted_at.get(osds) == len(placement.change_log):
             return
@@ -140,7 +142,8 @@ class Tightening:
         free space, in bytes moved. `budget`: bytes that may be displaced. `pools`: so many pools
         share the candidates that are left to examine.
         """
-        placement, limits = self._placement, self._limits
+        placement = self._placement
+        limits = self._limits
         of_group = placement.groups[group]
         pool = of_group.pool
         mean = max(1.0, of_group.mean_shard_bytes)
@@ -151,7 +154,9 @@ class Tightening:
 
         def value_of(high: float, low: float) -> float:
             return raw_value * (1.0 / low - 1.0 / high)
-        ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
+        ratio = _PRESSURE_STEP
+        failed = 0
+        displaced = self._displaced_bytes
         begun = placement.candidates_examined
         self._effort_end = begun + self._pressure_effort // pools
         while failed < _PATIENCE:
@@ -188,8 +193,11 @@ class Tightening:
         above = sorted(above)
         operations = _OPERATIONS_PER_OSD * len(above) + _EXTRA_OPERATIONS
         max_cost = _MAX_COST_RATIO * self._price * value_of(highest, wanted)
-        cost, displaced = 0.0, 0
-        best, kept_moves, kept_bytes = 0.0, 0, 0
+        cost = 0.0
+        displaced = 0
+        best = 0.0
+        kept_moves = 0
+        kept_bytes = 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
             left_here = _MOST_OPERATIONS
@@ -208,7 +216,9 @@ class Tightening:
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
             value = self._price * value_of(highest, max(wanted, following)) - cost
             if value > best and displaced <= budget:
-                best, kept_moves, kept_bytes = value, len(self._moves_made), displaced
+                best = value
+                kept_moves = len(self._moves_made)
+                kept_bytes = displaced
             elif displaced > budget or cost > max_cost:
                 break
         whole = kept_moves == len(self._moves_made)
@@ -217,7 +227,8 @@ class Tightening:
 
     def _make_moves(self, steps: Sequence[ShardMove]) -> int:
         """Makes the moves; returns the bytes that they displace less the bytes that return."""
-        displaced, placement = 0, self._placement
+        displaced = 0
+        placement = self._placement
         for pg, source, target in steps:
             initial = placement.initial_up[pg]
             displaced += placement.size_on(pg, source) * (

@@ -50,7 +50,8 @@ class SearchConstraints:
         least = 0.0 if room else inf
         self._most_bytes = self._first_limits(least, levels)
         self.max_used_bytes: List[float] = list(self._most_bytes)
-        used, most = placement.used_bytes, self.max_used_bytes
+        used = placement.used_bytes
+        most = self.max_used_bytes
         self._by_room = SortedOsds(
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
         self._counts = [group.counts for group in placement.groups]
@@ -150,7 +151,8 @@ class SearchConstraints:
         most = min(pressure * (1 + 1e-9 + slack), self._pressure_limits[group])
         self.max_pressure[group] = max(least, most)
         if group != self._limited:
-            self._limited, self._needs = group, {}
+            self._limited = group
+            self._needs = {}
 
     def set_least_free(self, group: int, free_bytes: float) -> None:
         """Allows the group any pressure that leaves its pool this many client bytes."""
@@ -182,7 +184,8 @@ class SearchConstraints:
 
         Uses a sorted list: few of thousands of OSDs have room once utilizations are nearly equal.
         """
-        entries, used = self._by_room.entries(), self._placement.used_bytes
+        entries = self._by_room.entries()
+        used = self._placement.used_bytes
         count = bisect_left(entries, (-least, len(entries)))
         if count * _MANY < len(entries):
             return receiving.sorted([osd for _, osd in entries[:count]])
@@ -201,7 +204,9 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """Returns `fits` for pressure only; a group that only loses a shard always fits."""
-        counts, limits, last = self._counts, self.max_pressure, self._limited
+        counts = self._counts
+        limits = self.max_pressure
+        last = self._limited
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         seen, most, needing, next_most = self._needs.get(osd, _UNKNOWN)
         changes = len(self._placement.changes[osd])

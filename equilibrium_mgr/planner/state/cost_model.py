@@ -56,7 +56,8 @@ def pressures(placement: PlacementState, group: ShardGroup,
     low = high = count / sum(room)
     most = 4.0 * count / min(room)
     while high < most and not places_all(high):
-        low, high = high, high * 1.5
+        low = high
+        high = high * 1.5
     while high - low > _PRECISION * high:
         middle = (low + high) / 2.0
         if places_all(middle):
@@ -172,7 +173,8 @@ class CostModel:
             cap = 1.0
         factor = (self.weights.count_weight * self.pool_weights[group]
                   * self.placement.size_bytes[osd])
-        over, before = count / cap - 1.0, (count - 1) / cap - 1.0
+        over = count / cap - 1.0
+        before = (count - 1) / cap - 1.0
         if before <= 0.0:
             return factor * over * over
         return factor * over * over - factor * before * before
@@ -182,23 +184,30 @@ class CostModel:
 
         The function makes no calls: the keys of sorted lists took an eighth of a large plan.
         """
-        used_bytes, sizes = self.placement.used_bytes, self.placement.size_bytes
-        wanted, free = self.bound_utilization, self.free
+        used_bytes = self.placement.used_bytes
+        sizes = self.placement.size_bytes
+        wanted = self.bound_utilization
+        free = self.free
         counts = self.placement.groups[group].counts
         weight = self.weights.count_weight * self.pool_weights[group]
-        cap_pressure, below = self.cap_pressure[group], self.weights.underfull_weight
+        cap_pressure = self.cap_pressure[group]
+        below = self.weights.underfull_weight
 
         def cost(osd: int) -> float:
-            used, capacity = used_bytes[osd], sizes[osd]
-            now, then = used / capacity - wanted[osd], (used + size) / capacity - wanted[osd]
+            used = used_bytes[osd]
+            capacity = sizes[osd]
+            now = used / capacity - wanted[osd]
+            then = (used + size) / capacity - wanted[osd]
             rise = (capacity * then * then * (1.0 if then > 0.0 else below)
                     - capacity * now * now * (1.0 if now > 0.0 else below))
-            count, cap = counts[osd] + 1, cap_pressure * free[osd]
+            count = counts[osd] + 1
+            cap = cap_pressure * free[osd]
             if cap < 1.0:
                 cap = 1.0
             if not weight or count <= cap:
                 return rise
-            over, before = count / cap - 1.0, (count - 1) / cap - 1.0
+            over = count / cap - 1.0
+            before = (count - 1) / cap - 1.0
             more = weight * capacity * over * over
             if before > 0.0:
                 more -= weight * capacity * before * before
@@ -210,11 +219,15 @@ class CostModel:
 
         This is `evenness_cost` four times, without its calls: they took a tenth of a plan's time.
         """
-        placement, wanted = self.placement, self.bound_utilization
+        placement = self.placement
+        wanted = self.bound_utilization
         below = self.weights.underfull_weight
-        size_a, size_b = placement.size_bytes[source], placement.size_bytes[target]
-        used_a, used_b = placement.used_bytes[source], placement.used_bytes[target]
-        a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
+        size_a = placement.size_bytes[source]
+        size_b = placement.size_bytes[target]
+        used_a = placement.used_bytes[source]
+        used_b = placement.used_bytes[target]
+        a = used_a / size_a - wanted[source]
+        b = used_b / size_b - wanted[target]
         x = (used_a - size) / size_a - wanted[source]
         y = (used_b + size) / size_b - wanted[target]
         gain_a = (size_a * a * a * (1.0 if a > 0.0 else below)

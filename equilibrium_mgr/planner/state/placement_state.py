@@ -132,7 +132,8 @@ class PlacementState:
         A shard of an erasure-coded pool can return to its own, others to any that shards of the PG
         have left.
         """
-        initial, up = self.initial_up[pg], self.up[pg]
+        initial = self.initial_up[pg]
+        up = self.up[pg]
         if self.groups[group].pool.erasure:
             return (initial[up.index(osd)],)
         block = self.groups[group].block
@@ -325,7 +326,8 @@ class PlacementState:
 
     def _add_pgs(self, options: PlanOptions) -> None:
         """Adds all PGs in one pass, in an order that does not depend on a dictionary."""
-        get, shard_counts = self.index_of.get, self.shard_counts
+        get = self.index_of.get
+        shard_counts = self.shard_counts
         for pool_id, pgs in _in_order(self.snapshot):
             groups = self.groups_of_pool.get(pool_id)
             size = -1

@@ -164,7 +164,8 @@ class ShardIndex:
             return known
         placement = self._placement
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
-        bytes_of, initial_up = placement.bytes_of, placement.initial_up
+        bytes_of = placement.bytes_of
+        initial_up = placement.initial_up
         groups_of_pool = placement.groups_of_pool
         for pg in placement.shards[osd]:
             groups = groups_of_pool[placement.pool_of_pg[pg]]
@@ -211,7 +212,8 @@ class ShardIndex:
                     yield -placement.size_on(pg, osd), pg, osd, placement.group_of(pg, osd)
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
-        size, initial = self._placement.bytes_of[group][pg], self._placement.initial_up[pg]
+        size = self._placement.bytes_of[group][pg]
+        initial = self._placement.initial_up[pg]
         entry = size, pg, group
         for osd, comes in ((source, False), (target, True)):
             displaced = osd not in initial

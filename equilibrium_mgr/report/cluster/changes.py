@@ -36,10 +36,12 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
     `epoch`, `age_seconds`: of the snapshot of the bounds, which may be older than the view. The
     highest utilization, free bytes and room of now are those of the view.
     """
-    stages, host = {"": figures.now, "then_": figures.then}, ""
+    stages = {"": figures.now, "then_": figures.then}
+    host = ""
     if figures.failed is not None:
         host, stages["failed_"] = figures.failed
-    usage, better = view.usage_now(), None
+    usage = view.usage_now()
+    better = None
     if figures.better is not None:
         better = {"where": figures.better[0], "usable_ratio": figures.better[1]}
     classes = [_class_row(name, usage, stages) for name in figures.then.highest]

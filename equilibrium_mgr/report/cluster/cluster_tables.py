@@ -174,7 +174,8 @@ def _free(prefix: str, space: Optional[PoolSpace]) -> Row:
     """Returns the free space of a pool, JSON-ready; None if it is unknown."""
     free = osd = None
     if space is not None:
-        free, osd = space.free_bytes, space.limiting_osd
+        free = space.free_bytes
+        osd = space.limiting_osd
     return {prefix + "free_bytes": free, prefix + "limiting_osd": osd}
 
 

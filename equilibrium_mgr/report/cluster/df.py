@@ -24,7 +24,10 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
               limit: Optional[int]) -> CommandAnswer:
     """Shows the free space now, and after the wanted changes of the look. `plan`: the name of the
     kept plan that has these changes, if any. Raises CommandError for a wrong sort key or limit."""
-    view, age, planned, later = look.view, look.age_seconds, None, None
+    view = look.view
+    age = look.age_seconds
+    planned = None
+    later = None
     now = view.usage_now()
     if look.wanted is not None:
         planned = view.planned(look.wanted).usage()

@@ -105,12 +105,15 @@ class Look(NamedTuple):
 def evaluate_cluster(look: Look) -> CommandAnswer:
     """Evaluates the current placement and the placement after everything in flight has arrived. The
     table of classes also has the maximum after the execution."""
-    view, usage = look.view, look.view.usage_now()
+    view = look.view
+    usage = look.view.usage_now()
     planned = later = arrived = prefix = None
     if look.wanted is not None:
         planned = view.planned(look.wanted).used
     if view.movements:
-        later, arrived, prefix = view.used_soon, view.usage.room, "soon_"
+        later = view.used_soon
+        arrived = view.usage.room
+        prefix = "soon_"
     pools = pool_rows(view, look.space, usage, None)
     classes = _with_histograms(view, class_rows(view, planned), later)
     cells = cells_of(pools, _POOL_COLUMNS)
@@ -145,7 +148,9 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     `epoch`: of the newest osdmap. `age_seconds`: of the plan. `outdated_reason`: why all or a part
     of the plan is void, if it is.
     """
-    view, now, bounds = look.view, look.view.usage_now(), look.view.utilization_bounds
+    view = look.view
+    now = look.view.usage_now()
+    bounds = look.view.utilization_bounds
     planned = view.planned(plan.changes)
     usage = planned.usage()
     pools = pool_rows(view, look.space, now, usage)
@@ -200,12 +205,15 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
 def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
     """Returns the first sentence of a plan. `data`: its evaluation. `epoch`: of the newest
     osdmap."""
-    name, applicable = data["plan"], data["applicable_changes"]
+    name = data["plan"]
+    applicable = data["applicable_changes"]
     content = f"{plural(data['moves'], 'shard')}, {format_bytes(data['bytes'])}"
-    made, age = f"osdmap e{data['osdmap_epoch']}", f"{format_duration(data['age_seconds'])} old"
+    made = f"osdmap e{data['osdmap_epoch']}"
+    age = f"{format_duration(data['age_seconds'])} old"
     pgs = plural(data["changes"], "PG")
     if data["is_outdated"]:
-        gone, are = data["changes"] - applicable, "are"
+        gone = data["changes"] - applicable
+        are = "are"
         text = f"{name} is outdated ({made}, now e{epoch}, {age}): {purpose}, {content}"
         if gone == 1:
             are = "is"
@@ -223,7 +231,9 @@ def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
 
 def _with_change(row: Row) -> Row:
     """Returns the row of a pool with the change of its free space by the plan; None if unknown."""
-    now, later, change = row["free_bytes"], row["planned_free_bytes"], None
+    now = row["free_bytes"]
+    later = row["planned_free_bytes"]
+    change = None
     if now is not None and later is not None:
         change = later - now
     return {**row, "change": change}
@@ -242,7 +252,8 @@ def _skipped_lines(skipped: Sequence[Row]) -> List[str]:
 def _expected(look: Look, planned: Placement) -> Tuple[float, Optional[float], Optional[str]]:
     """Returns the least seconds that the rounds of a plan take, the seconds that the plan is
     expected to take, and what that rests on. The last two are None if no bytes move."""
-    view, changes = look.view, planned.changes.values()
+    view = look.view
+    changes = planned.changes.values()
     rounds = _least_rounds(changes, look)
     least = rounds * look.settings.sleep_interval
     by_bytes = expected_time(view.rates, view.movements, dict(bytes_by_target(changes)))
@@ -255,7 +266,8 @@ def _expected(look: Look, planned: Placement) -> Tuple[float, Optional[float], O
 def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
     """Returns the rounds that the limits need at least to send the changes, if the shards of each
     round have arrived by the next."""
-    settings, view = look.settings, look.view
+    settings = look.settings
+    view = look.view
     shards = sum([change.shards for change in changes])
     copies = sum([change.shards * change.objects for change in changes])
     ends: Counter[Tuple[int, bool]] = Counter()   # shards that an OSD sends or gets
@@ -320,7 +332,8 @@ def _class_parts(classes: Sequence[Row], when: str, later: Optional[str],
     `proven` lines. `later`: the prefix of the figures to compare with, if any."""
     parts: List[List[str]] = []
     for row in classes:
-        name, bound = row["device_class"], row["bound_utilization"]
+        name = row["device_class"]
+        bound = row["bound_utilization"]
         lines = [f"{name}  {plural(row['osds'], 'OSD')}, {format_bytes(row['size_bytes'])}"]
         lines += histogram_lines(row["histogram"], bound, when)
         if later is not None:
@@ -334,7 +347,8 @@ def _class_parts(classes: Sequence[Row], when: str, later: Optional[str],
 
 
 def _change(row: Row, prefix: str, key: str) -> str:
-    now, later = format_percent(row[key]), format_percent(row[prefix + key])
+    now = format_percent(row[key])
+    later = format_percent(row[prefix + key])
     if not later:   # a class of drained OSDs alone takes no data
         return now
     return f"{now} -> {later}"
@@ -374,7 +388,8 @@ def histogram_lines(rows: Sequence[Row], bound: Optional[float], when: str) -> L
         title += f"  OSDS  {when[:_BAR]}"
     lines = [title.rstrip()]
     for row in rows:
-        begin, end = round(100.0 * row["from_ratio"]), round(100.0 * row["to_ratio"])
+        begin = round(100.0 * row["from_ratio"])
+        end = round(100.0 * row["to_ratio"])
         text = f"{begin:6}{_bar(row['osds'], most)}"
         if later:
             text += _bar(row["later_osds"], most)
@@ -420,7 +435,8 @@ def distance_lines(classes: Sequence[Row]) -> List[str]:
 def proven_lines(row: Row) -> List[str]:
     """Says how far the plan is from the best possible at most, and whether that keeps lowered
     weights."""
-    proven, saved = row["proven_utilization"], 0.0
+    proven = row["proven_utilization"]
+    saved = 0.0
     points = 100.0 * max(0.0, row["planned_max_utilization"] - proven)
     if row["moved_bytes"]:   # another plan with this maximum could save at most this ratio
         saved = max(0.0, 1.0 - row["least_moved_bytes"] / row["moved_bytes"])
@@ -443,7 +459,8 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
     off OSDs of the class. `least_moved_bytes`: what any plan with this maximum moves. `osd_ids`:
     the OSDs of the class that take data. `held_osds`: how many of these have a lowered weight.
     """
-    bounds, osds = view.utilization_bounds, view.snapshot.osds
+    bounds = view.utilization_bounds
+    osds = view.snapshot.osds
     if bounds is None or not bounds.cuts or plan.kind != BALANCE:
         return []
     shard_bytes = _shard_bytes(bounds)
@@ -453,8 +470,10 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
             moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
     rows: List[Row] = []
     for row in classes:
-        name, highest = row["device_class"], row["planned_max_utilization"]
-        fullest, bound = row["planned_fullest_osd"], row["bound_utilization"]
+        name = row["device_class"]
+        highest = row["planned_max_utilization"]
+        fullest = row["planned_fullest_osd"]
+        bound = row["bound_utilization"]
         at_bound = bounds.at_bound.get(name)
         if highest is None or at_bound is None or at_bound not in bounds.cuts:
             continue

@@ -134,9 +134,13 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
 
 def _class_row(name: str, before: ClassUsage, after: Optional[ClassUsage]) -> Row:
     """Returns a device class before and after a failure; after is None if no OSD is left."""
-    left, highest, fullest = 0, None, None
+    left = 0
+    highest = None
+    fullest = None
     if after is not None:
-        left, highest, fullest = after.osds, after.max, after.fullest_osd
+        left = after.osds
+        highest = after.max
+        fullest = after.fullest_osd
     return {
         "device_class": name,
         "osds": before.osds,
@@ -150,8 +154,10 @@ def _class_row(name: str, before: ClassUsage, after: Optional[ClassUsage]) -> Ro
 def _pool_row(name: str, usage: Usage, recovery: Recovery,
               space: Mapping[int, PoolSpaceNow]) -> Row:
     """Returns a pool before and after a failure. `usage`: before."""
-    before, after = usage.pools[name], recovery.after.pools[name]
-    pool, stored = before.pool_id, before.stored_bytes
+    before = usage.pools[name]
+    after = recovery.after.pools[name]
+    pool = before.pool_id
+    stored = before.stored_bytes
     now = space.get(pool)
     if now is not None and now.stored is not None:
         stored = now.stored
@@ -183,7 +189,8 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     tables: List[_Part] = []
     rows: List[Row] = []
     for name, found in types.items():
-        more, left = found.computed - len(found.worst), found.failures - found.computed
+        more = found.computed - len(found.worst)
+        left = found.failures - found.computed
         worst = [_worst_row(answer, one) for one in found.worst]
         cells = cells_of(worst, _WORST_COLUMNS)
         for line, one in zip(cells, found.worst):
@@ -215,7 +222,8 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
     figures. `down`: OSDs that are down already."""
     what: List[str] = []
     failed: FrozenSet[int] = frozenset()
-    done, end = "", "once recovered"
+    done = ""
+    end = "once recovered"
     if answer.worst is not None:
         what.append("the worst failure")
     if recovery is not None:

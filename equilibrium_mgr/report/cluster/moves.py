@@ -58,7 +58,8 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         "waiting_shards": waiting_shards}
     lines = [_NOTHING]
     if shards:
-        at, is_running = "", any([shard.is_running for shard in shards])
+        at = ""
+        is_running = any([shard.is_running for shard in shards])
         if is_running and rate and not what:
             at = f", at {format_bytes(rate)}/s"
         total = (f"{plural(len(shards), 'shard')}, {format_bytes(left)} left{at}"
@@ -99,7 +100,8 @@ def _shards_of(view: ClusterView, what: Optional[str], pool: Optional[str]) -> L
     """Returns the shards in flight of `what`: a PG, an OSD (3 or osd.3), a pool, a host or another
     bucket; all shards for None. `pool`: the name of the pool that `what` would be. Raises
     CommandError if there is nothing of that name."""
-    shards, snapshot = list(view.movements), view.snapshot
+    shards = list(view.movements)
+    snapshot = view.snapshot
     if not what:
         return shards
     if what in snapshot.pgs:
@@ -136,7 +138,8 @@ def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[st
 
 def _row_of_osd(osd: int, coming: List[int], leaving: List[int], rate: float) -> Row:
     """Returns the sums of an OSD, JSON-ready. `coming`, `leaving`: bytes left of each shard."""
-    left, seconds = sum(coming), None
+    left = sum(coming)
+    seconds = None
     if rate:
         seconds = left / rate
     return {

@@ -52,7 +52,8 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
                 limit: Optional[int]) -> CommandAnswer:
     """Shows all OSDs, or those of `names`: OSDs, hosts, other buckets and device classes. Raises
     CommandError for a name that does not exist and for a wrong sort key or limit."""
-    view, age = look.view, look.age_seconds
+    view = look.view
+    age = look.age_seconds
     rows = _rows(view, look.wanted)
     if names:
         found = frozenset().union(*[_osds_of(name, view.snapshot) for name in names])

@@ -61,7 +61,8 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
 
 
 def _state_action(context: ExplainContext) -> str:
-    status, code = context.status, context.status.reason_code
+    status = context.status
+    code = context.status.reason_code
     is_executing = status.progress is not None
     if is_executing and crush_crowds_out(context.view):
         return codes.FREEZE
@@ -83,8 +84,10 @@ def _state_action(context: ExplainContext) -> str:
 
 def _counted_action(refusals: Refusals, context: ExplainContext) -> str:
     """Returns the action of an idle state, with the figures that were counted then."""
-    status, snapshot = context.status, context.snapshot
-    code, found = status.reason_code, refusals.census.of(refusals.code)
+    status = context.status
+    snapshot = context.snapshot
+    code = status.reason_code
+    found = refusals.census.of(refusals.code)
     if found is not None:
         pgid, *osds = found.example
         # the view may be newer
@@ -118,7 +121,8 @@ def _is_worth_explaining(context: ExplainContext) -> bool:
 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     """Returns the action for a reason of the loop; `more`: figures of the shards that wait."""
-    status, osds = context.status, context.snapshot.osds
+    status = context.status
+    osds = context.snapshot.osds
     numbers: Figures = {}
     if status.reason_code == code:
         numbers.update(status.reason_numbers)
@@ -181,7 +185,8 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
     slow = slow_osds(view.rates, view.movements, view.snapshot)
     if slow and not action.startswith(f"{codes.NOTHING} here"):
         return _compare_disk(slow[0])
-    snapshot, found = view.snapshot, view.will_not_fit()
+    snapshot = view.snapshot
+    found = view.will_not_fit()
     fits = not found or found[0].ratio_name == "nearfull_ratio"
     highest = snapshot.backfillfull_ratio
     if fits:
@@ -191,7 +196,8 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
             return f"{_more_room(name, snapshot)}: no placement is below {format_percent(bound)}%"
     if fits:
         return action
-    worst, device_class = found[0].osd, found[0].device_class
+    worst = found[0].osd
+    device_class = found[0].device_class
     add = _more_room(device_class, snapshot)
     planned = view.planned(status.wanted).used[worst]
     if planned < snapshot.backfillfull_ratio * snapshot.osds[worst].size_bytes:
@@ -219,7 +225,8 @@ def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
 
 def _compare_disk(slow: SlowOsd) -> str:
     """Returns commands that show whether the scheduler or the disk limits a slow OSD."""
-    name, kind = f"osd.{slow.osd}", "ssd"
+    name = f"osd.{slow.osd}"
+    kind = "ssd"
     if slow.device_class == "hdd":
         kind = "hdd"
     return (f"'ceph config show {name} osd_mclock_max_capacity_iops_{kind}' shows what it is taken"
@@ -243,14 +250,16 @@ def room_clauses(found: Sequence[Mapping[str, Any]]) -> List[str]:
 def weights_advice(context: ExplainContext) -> List[Row]:
     """Returns what lowered weights cost each OSD set in comparison with its sizes alone, and how to
     leave them, JSON-ready; ratios."""
-    bounds, snapshot = context.view.utilization_bounds, context.snapshot
+    bounds = context.view.utilization_bounds
+    snapshot = context.snapshot
     found: List[Row] = []
     if bounds is None:
         return found
     lowered = [osd for osd in snapshot.osds.values() if osd.share < 1.0 and osd.is_for_data]
     for name, cut in bounds.at_bound.items():
         held = [osd for osd in lowered if snapshot.set_of(osd.id) == name]
-        bound, proof = bounds.highest[name], bounds.cuts.get(cut)
+        bound = bounds.highest[name]
+        proof = bounds.cuts.get(cut)
         if not held or proof is None or bound - proof.least_utilization < NEAR:
             continue
         proven = proof.least_utilization
@@ -294,7 +303,8 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
     left = (context.max_pg_shards.mean or _MOST_SHARDS) * len(osds) - sum(counts)
     shard = shards.pop(chosen.id)
     fine = max([_FINE, *shards.values()])
-    times, own = 1, chosen.pg_num * chosen.size
+    times = 1
+    own = chosen.pg_num * chosen.size
     while shard > fine * times and times < _MOST_TIMES and own * (2 * times - 1) <= left:
         times *= 2
     if times == 1:

@@ -49,7 +49,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
             reason = reason._replace(action=outage["action"])
         else:
             reason = reason._replace(action=with_room(reason.action, context.status, context.view))
-    snapshot, census = context.snapshot, reason.census
+    snapshot = context.snapshot
+    census = reason.census
     counted = None
     if census is not None:
         counted = {"shards": census.shards, "pairs": census.pairs}
@@ -102,7 +103,8 @@ def _reason_lines(reason: Explanation, outage: Optional[Row], advice_first: bool
 def _named(what: str, pool_name: Optional[str],
            context: ExplainContext) -> Optional[Tuple[Explanation, Facts]]:
     """Explains the OSD, pool or PG of that name; None if there is none."""
-    view, snapshot = context.view, context.snapshot
+    view = context.view
+    snapshot = context.snapshot
     pool = next((one for one in snapshot.pools.values() if one.name == pool_name), None)
     is_pool = pool is not None and pool.name == what and not what.startswith("osd.")
     osd = osd_id(what)
@@ -119,7 +121,8 @@ def _named(what: str, pool_name: Optional[str],
 
 def _pool(pool: Pool, context: ExplainContext) -> Tuple[Explanation, Facts]:
     view = context.view
-    soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
+    soon = view.usage.pools[pool.name]
+    now = view.usage_now().pools[pool.name]
     reason = pool_reason(pool, now, soon, set_of(soon.limiting_osd, view), context)
     stopped = _stopped(context).get(pool.id)
     return reason, explain_pool(pool, view, now, context.settings.pool_ids, stopped)
@@ -136,7 +139,8 @@ def _stopped(context: ExplainContext) -> Dict[int, str]:
 # -- the cluster -----------------------------------------------------------------------------------
 
 def _cluster(context: ExplainContext) -> Tuple[Explanation, Facts]:
-    reason, weights = cluster_reason(context), weights_advice(context)
+    reason = cluster_reason(context)
+    weights = weights_advice(context)
     reason = reason._replace(advice=[*reason.advice, *weights])
     if weights and context.is_settled and reason.action.startswith(codes.NOTHING):
         reason = reason._replace(action=f"{codes.NOTHING} here; moves keep the lowered weights: the"
@@ -145,7 +149,9 @@ def _cluster(context: ExplainContext) -> Tuple[Explanation, Facts]:
 
 
 def _cluster_facts(context: ExplainContext) -> Facts:
-    view, snapshot, status = context.view, context.snapshot, context.status
+    view = context.view
+    snapshot = context.snapshot
+    status = context.status
     sets: List[Row] = []
     sentences: List[str] = []
     bounds = view.utilization_bounds
@@ -184,7 +190,8 @@ def _fullest_sentence(osd_set: OsdSet, most_now: float, view: ClusterView) -> st
     """Says how far the fullest OSD of the set, as `status` finds it, is from the bound."""
     osds = view.snapshot.osds
     most, first = max([(osds[osd].target_utilization or 0.0, -osd) for osd in osd_set.osds])
-    above, moves = most - osd_set.bound, ""
+    above = most - osd_set.bound
+    moves = ""
     if abs(most - most_now) >= SAME:
         moves = " once all that moves has arrived"
     if abs(above) < SAME:

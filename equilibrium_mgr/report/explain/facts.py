@@ -33,14 +33,18 @@ _NOBODYS = 0.05
 def explain_osd(number: int, view: ClusterView) -> Facts:
     """Returns the utilization of an OSD, the one that it could have, and the obstacles; ratios of
     its size."""
-    snapshot, bounds = view.snapshot, view.utilization_bounds
-    osd, osd_set = snapshot.osds[number], set_of(number, view)
+    snapshot = view.snapshot
+    bounds = view.utilization_bounds
+    osd = snapshot.osds[number]
+    osd_set = set_of(number, view)
     reachable = None
     if bounds is not None:
         reachable = bounds.utilizations.get(number)
     too_full = [entry for entry in view.too_full if entry.osd == number]
-    size, used = osd.device_size, osd.device[1] or osd.used_bytes
-    into, out = osd.device_bytes(osd.inbound_bytes), osd.device_bytes(osd.outbound_bytes)
+    size = osd.device_size
+    used = osd.device[1] or osd.used_bytes
+    into = osd.device_bytes(osd.inbound_bytes)
+    out = osd.device_bytes(osd.outbound_bytes)
     data = {
         "osd": number,
         "device_class": osd.device_class,
@@ -105,7 +109,8 @@ def filled(osd: Osd, context: ExplainContext) -> str:
     """Returns 'osd.13 is at 84.96%', and where it will be if that differs."""
     if not osd.has_statistics:
         return f"osd.{osd.id} has no statistics"
-    now, then = context.view.utilization_now(osd.id), osd.target_utilization or 0.0
+    now = context.view.utilization_now(osd.id)
+    then = osd.target_utilization or 0.0
     said = f"osd.{osd.id} is at {format_percent(now)}%"
     if abs(now - then) < 0.00005:
         return said
@@ -119,7 +124,8 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
     `stopped`: why the module stopped moves of this pool because of their sizes.
     """
-    snapshot, limiting = view.snapshot, now.limiting_osd
+    snapshot = view.snapshot
+    limiting = now.limiting_osd
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     bound = None
@@ -173,8 +179,10 @@ def _no_more_free(bound: PoolSpaceBound, pool: Pool, snapshot: Snapshot) -> str:
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """Returns where the shards of a PG are, and why. `rejected`: PGs whose upmap items the monitor
     dropped."""
-    snapshot, pgid = view.snapshot, pg.pgid
-    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pgid)
+    snapshot = view.snapshot
+    pgid = pg.pgid
+    pool = snapshot.pools[pg.pool]
+    items = snapshot.items_of(pgid)
     primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
     raw: Optional[List[Optional[int]]] = None
     is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead

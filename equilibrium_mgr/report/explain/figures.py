@@ -33,7 +33,8 @@ def numbers_of(code: str, found: Optional[RefusalCount], context: ExplainContext
     one."""
     numbers: Figures = {}
     if found is not None:
-        snapshot, counts = context.snapshot, found.pools
+        snapshot = context.snapshot
+        counts = found.pools
         pgid, source, _ = found.example
         pool = min(counts, key=lambda pool: (-counts[pool], pool))
         numbers.update(
@@ -50,7 +51,8 @@ def numbers_of(code: str, found: Optional[RefusalCount], context: ExplainContext
 
 def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
     """`needed`: the bound of the fullest target and one shard more; `most` at most."""
-    snapshot, bounds = context.snapshot, context.view.utilization_bounds
+    snapshot = context.snapshot
+    bounds = context.view.utilization_bounds
     most = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
     limit = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
     numbers: Figures = {
@@ -160,12 +162,14 @@ def _stale_statistics(_: Optional[RefusalCount], context: ExplainContext) -> Fig
 
 def are_most_silent(view: ClusterView) -> bool:
     """Returns True if most OSDs that are up and in do not report: no single OSD is at fault."""
-    alive, stale = view.snapshot.alive, view.stale_osds | view.snapshot.stale_osds
+    alive = view.snapshot.alive
+    stale = view.stale_osds | view.snapshot.stale_osds
     return 2 * len(stale & alive) > len(alive)
 
 
 def _too_full(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    snapshot, view = context.snapshot, context.view
+    snapshot = context.snapshot
+    view = context.view
     if not view.too_full:
         return {}
     entry = view.too_full[0]
@@ -182,7 +186,8 @@ def _too_full(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
 def _room_by_limit(entry: TooFull, context: ExplainContext) -> Optional[str]:
     """Returns the option that lets the plan make room on an OSD; None if the misplaced limit is not
     in the way, or would have to allow for too much that is misplaced."""
-    view, status = context.view, context.status
+    view = context.view
+    status = context.status
     needed = _needed_misplaced(view, 0.01)
     if needed > _MOST_MISPLACED:
         return None
@@ -237,7 +242,8 @@ _FIGURES: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Figure
 def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]:
     """Returns the option that lets more be copied at a time: Ceph's own if shards in flight wait
     for the OSD that is waited for, or at half of all OSDs; else ours."""
-    osd, view = numbers.get("osd"), context.view
+    osd = numbers.get("osd")
+    view = context.view
     busy: Set[Optional[int]] = set()
     for move in view.movements:
         ends = (move.source, move.target)
@@ -252,7 +258,8 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
 
 def _more_backfills(view: ClusterView) -> Optional[str]:
     """Returns Ceph's option that lets an OSD copy more at a time; None if it is set already."""
-    release, is_set = view.snapshot.osd_release, view.copying_options.get
+    release = view.snapshot.osd_release
+    is_set = view.copying_options.get
     if release and release not in BEFORE_QUINCY:
         if is_set("osd_mclock_profile") == "high_recovery_ops":
             return None
@@ -269,10 +276,12 @@ def _higher_limit(numbers: Mapping[str, Any], view: ClusterView) -> Optional[str
     limit = float(numbers.get("limit") or 0.0)
     if not limit or numbers.get("halved"):
         return None
-    option, own = str(numbers.get("option")), 0.01 * float(numbers.get("own") or 0.0)
+    option = str(numbers.get("option"))
+    own = 0.01 * float(numbers.get("own") or 0.0)
     more = 2.0 * max(limit, own)
     if option.endswith("misplaced_ratio"):
-        snapshot, needed = view.snapshot, _needed_misplaced(view, own)
+        snapshot = view.snapshot
+        needed = _needed_misplaced(view, own)
         if needed > limit and any(
                 osd.reaches(snapshot.backfillfull_ratio) for osd in snapshot.osds.values()):
             return f"mgr mgr/equilibrium/urgent_misplaced_ratio {min(needed, 1.0):g}"

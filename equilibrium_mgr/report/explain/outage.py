@@ -71,8 +71,10 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
 
 
 def _outage_of(view: ClusterView) -> Optional[_Outage]:
-    snapshot, troubles = view.snapshot, view.troubles
-    osds, states = snapshot.osds, snapshot.pool_states
+    snapshot = view.snapshot
+    troubles = view.troubles
+    osds = snapshot.osds
+    states = snapshot.pool_states
     nowhere = _pool_without_osds(snapshot)
     lasting = _lasting_troubles(view)
     if nowhere is not None:
@@ -217,7 +219,8 @@ def osd_outage(osd: Osd, status: BalancerStatus,
 
 def _clauses(found: _Outage, view: ClusterView) -> List[str]:
     """Returns the clauses of the sentence, the worst first."""
-    snapshot, said = view.snapshot, []
+    snapshot = view.snapshot
+    said = []
     if found.is_paused:
         said.append("flag pause stops the reads and writes of all clients")
     if found.down:
@@ -271,7 +274,8 @@ def _scarce_type(snapshot: Snapshot) -> str:
 
 
 def _writes_stopped(full: Sequence[Osd], view: ClusterView) -> str:
-    snapshot, fills = view.snapshot, {osd.id: view.utilization_now(osd.id) for osd in full}
+    snapshot = view.snapshot
+    fills = {osd.id: view.utilization_now(osd.id) for osd in full}
     shown = [f"osd.{osd} ({format_percent(fills[osd])}%)"
              for osd in sorted(fills, key=lambda osd: -fills[osd])]
     osds = f"{named(shown, MOST_NAMED)} {_verb(len(full), 'is', 'are')}"
@@ -424,7 +428,8 @@ def places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
 
 def _pools_on(osds: Sequence[Osd], snapshot: Snapshot) -> str:
     """Names the pools whose rule reaches one of the OSDs: Ceph stops the writes of all of these."""
-    numbers, found = [osd.id for osd in osds], []
+    numbers = [osd.id for osd in osds]
+    found = []
     for pool in snapshot.pools.values():
         if pool.rule is None or not pool.rule.osds().keys().isdisjoint(numbers):
             found.append(pool.id)

@@ -33,7 +33,9 @@ from .facts import filled, osds_text
 from .figures import excluding_option
 from .reasons import action_for, pg_line
 
-PLANNER, SENDER, GAIN = "planner", "sender", "gain"
+PLANNER = "planner"
+SENDER = "sender"
+GAIN = "gain"
 #: The question of each stage.
 _STAGES = {PLANNER: "may a plan move it there?", SENDER: "may it be sent now?",
            GAIN: "would it gain?"}
@@ -79,7 +81,8 @@ class _Question(NamedTuple):
     @property
     def used_ratio(self) -> float:
         """Returns the OSD's utilization with the shard, once all that moves has arrived."""
-        placement, i = self.census.placement, self.census.placement.index_of[self.osd.id]
+        placement = self.census.placement
+        i = self.census.placement.index_of[self.osd.id]
         assert self.source is not None
         size = self.census.size_there(self.pg, self.source, self.osd.id)
         return (placement.used_bytes[i] + size) / placement.size_bytes[i]
@@ -100,9 +103,12 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
         if is_asked and not row["allows"]:
             refusing.append(row)
     verdict = _verdict(found, refusing, pg, osd)
-    code, helps, reason = None, codes.NOTHING, verdict
+    code = None
+    helps = codes.NOTHING
+    reason = verdict
     if refusing:
-        code, helps = refusing[0]["code"], _helps(refusing[0], pg, osd, context)
+        code = refusing[0]["code"]
+        helps = _helps(refusing[0], pg, osd, context)
         reason = f"{code}. {verdict}"
     place = f"{filled(osd, context)}: class {osd.device_class}, host {osd.host or 'none'}"
     lines = wrap("", pg_line(pg, context), 0) + wrap("", place, 0) + wrap("reason: ", reason, 8)
@@ -128,7 +134,8 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
 
 def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
     """Returns the PG and the OSD that the operator has named."""
-    snapshot, number = context.snapshot, osd_id(name)
+    snapshot = context.snapshot
+    number = osd_id(name)
     pg = snapshot.pgs.get(pgid.lower())
     if pg is None:
         error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
@@ -189,7 +196,8 @@ def _helps(row: Row, pg: Pg, osd: Osd, context: ExplainContext) -> str:
 def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair:
     """Asks all checks of the planner, and those of the throttle if CRUSH and upmap items can place
     the PG so. Raises CommandError if the lower bounds are unknown."""
-    snapshot, bounds = context.snapshot, context.view.utilization_bounds
+    snapshot = context.snapshot
+    bounds = context.view.utilization_bounds
     if bounds is None:
         raise CommandError(errno.EAGAIN, "how even the cluster could be is not known; try again")
     # the other checks are asked as if a PG that must stay might move
@@ -249,7 +257,8 @@ def _source(answers: Mapping[int, Tuple[List[str], str, float]],
     for one, (refused, _, gain) in answers.items():
         key = bool(planned) and one not in planned, -len(refused), gain
         if best is None or key > best_key:
-            best, best_key = one, key
+            best = one
+            best_key = key
     return best
 
 
@@ -349,8 +358,11 @@ def _target_text(question: _Question) -> str:
 
 def _rule_text(question: _Question) -> str:
     """Returns the shards that the OSD may replace, or why the rule rejects it."""
-    pg, osd, source = question.pg, question.osd, question.source
-    crush, rule = question.context.snapshot.crush, question.context.snapshot.pools[pg.pool].rule
+    pg = question.pg
+    osd = question.osd
+    source = question.source
+    crush = question.context.snapshot.crush
+    rule = question.context.snapshot.pools[pg.pool].rule
     assert rule is not None and source is not None
     block = rule.block_at(pg.up.index(source))
     if osd.id not in rule.osds():
@@ -371,7 +383,8 @@ def _rule_text(question: _Question) -> str:
 def _scope_text(question: _Question) -> str:
     if codes.OSD_EXCLUDED not in question.refused:
         return ""
-    placement, source = question.census.placement, question.source
+    placement = question.census.placement
+    source = question.source
     assert source is not None
     is_source = placement.is_source[placement.index_of[source]]
     left_out = question.osd.id if is_source else source
@@ -413,7 +426,8 @@ def _fill_text(question: _Question) -> str:
 
 
 def _share_text(question: _Question) -> str:
-    placement, i = question.census.placement, question.census.placement.index_of[question.osd.id]
+    placement = question.census.placement
+    i = question.census.placement.index_of[question.osd.id]
     share = placement.share_limit_bytes.get(i)
     if share is None:
         return ""

@@ -53,7 +53,8 @@ def _of_loop(what: str, code: str, text: str, context: ExplainContext) -> Explan
 
 def cluster_reason(context: ExplainContext) -> Explanation:
     """Returns the reason of the state that the cluster is in."""
-    status, view = context.status, context.view
+    status = context.status
+    view = context.view
     fullest = fullest_osds(view, context.settings.device_classes)
     what = f"{status.state}: {_fullest_text(fullest, context)}"
     action = state_action(status, view, context.settings, context.now)
@@ -162,7 +163,8 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                osd_set: Optional[OsdSet], pool: Optional[Pool] = None) -> Explanation:
     """Returns the counted reason, or the reason of the state if moves are allowed and the state
     sends none. `pool`: whose free space is asked for."""
-    found, code = _counts(what, census, where, context), census.reason_code
+    found = _counts(what, census, where, context)
+    code = census.reason_code
     if context.is_settled:
         code = settled_code(census, context.rest_code)
     elif code == codes.MIN_GAIN:
@@ -214,7 +216,8 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     what = f"class {osd.device_class}, host {osd.host or 'none'}: {filled(osd, context)}"
     if osd_set is not None:
         what += f", bound {format_percent(osd_set.bound)}%"
-    outage, obstacle = osd_outage(osd, context.status, view), osd.unusable_reason()
+    outage = osd_outage(osd, context.status, view)
+    obstacle = osd.unusable_reason()
     if outage is not None:
         code, action, said = outage
         return Explanation(f"{said}. {what}", code, action)
@@ -260,7 +263,8 @@ def _unused_reason(osd: Osd, what: str, context: ExplainContext) -> Explanation:
 
 def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation:
     """Returns why an OSD that is being drained still has shards."""
-    status, drains = context.status, context.status.drains
+    status = context.status
+    drains = context.status.drains
     said = f"it is being drained; {drain_sentence(drains)}"
     if drains.drains.is_paused:
         return _of_loop(what, codes.SWITCHED_OFF, said, context)
@@ -288,8 +292,10 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     `soon`: its space when all has arrived. The census is of the OSD that limits the pool then;
     `osd_set` is the set of that OSD.
     """
-    snapshot, limiting = context.snapshot, soon.limiting_osd
-    free, later = format_bytes(now.free_bytes), format_bytes(soon.free_bytes)
+    snapshot = context.snapshot
+    limiting = soon.limiting_osd
+    free = format_bytes(now.free_bytes)
+    later = format_bytes(soon.free_bytes)
     what = f"pool {pool.name} can take {free} more"
     if later != free:
         what += f" ({later} when all has arrived)"
@@ -320,7 +326,8 @@ def _immovable_code(pool: Pool) -> str:
 
 def pg_line(pg: Pg, context: ExplainContext) -> str:
     """Returns one line about a PG, and about the OSDs that it is on."""
-    snapshot, shards = context.snapshot, []
+    snapshot = context.snapshot
+    shards = []
     for number in pg.up:
         osd = snapshot.osds.get(number)
         if osd is None or not osd.has_statistics:
@@ -352,7 +359,9 @@ def action_for(pg: Pg, context: ExplainContext) -> str:
 def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     """Returns why a PG stays where it is: nothing may move it, the throttle defers its planned
     moves, or the planner rejects every move."""
-    pool, pgid, what = context.snapshot.pools[pg.pool], pg.pgid, pg_line(pg, context)
+    pool = context.snapshot.pools[pg.pool]
+    pgid = pg.pgid
+    what = pg_line(pg, context)
     for entry in context.view.too_full:
         if pgid in entry.pgids:
             return _of_loop(what, codes.TOO_FULL, entry.sentence(), context)
@@ -371,7 +380,8 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     if held_up is not None:
         return held_up
     excluded = context.excluded
-    alone, left = excluded.codes.get(pgid), excluded.seconds_left.get(pgid)
+    alone = excluded.codes.get(pgid)
+    left = excluded.seconds_left.get(pgid)
     if alone is not None:
         until = None
         if left:

@@ -28,7 +28,8 @@ MUCH_OMAP_RATIO = 0.1
 #: Omap is much of a PG if more than this ratio of its objects have any. The second ratio is for
 #: releases that report it late: no later plan corrects a mistake there. An RBD image has one or two
 #: such objects of thousands.
-_MOSTLY_OMAP, _MUCH_OMAP_REPORTED_LATE = 0.5, 0.1
+_MOSTLY_OMAP = 0.5
+_MUCH_OMAP_REPORTED_LATE = 0.1
 #: An object with fewer bytes than this is as good as empty.
 _NEARLY_NO_BYTES = 64
 
@@ -58,7 +59,8 @@ class OmapSums:
     def add(self, record: PgRecord, copies: int, moved: int) -> None:
         """Adds one PG. `copies`: its shards on OSDs that have reported; `moved`: shards that are
         being copied, or whose space may not be free yet."""
-        omap_bytes, objects = record.omap_bytes, omap_objects(record)
+        omap_bytes = record.omap_bytes
+        objects = omap_objects(record)
         if omap_bytes > 0:
             self._reported_bytes += omap_bytes * copies
             self._reported_objects += objects * copies
@@ -73,7 +75,8 @@ class OmapSums:
         `kept`: the last estimate, which stays between the bounds while copies move."""
         # an object of a PG without a figure has as much as others, and the rest of the pool's
         # figure in addition
-        reported, objects = self._reported_bytes, self._objects
+        reported = self._reported_bytes
+        objects = self._objects
         mean = reported / max(1, self._reported_objects)
         whole = reported + mean * objects
         if objects > 0 and (reported_late or allocated >= whole):

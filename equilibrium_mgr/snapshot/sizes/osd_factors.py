@@ -120,7 +120,8 @@ def _of_pool(rows: Sequence[_Stored],
     least = max(_CLEAR_RATIO, spread)
     factors: Dict[int, float] = {}
     for ratio, osd in rows:
-        factor, before = ratio / usual, kept.get(osd)
+        factor = ratio / usual
+        before = kept.get(osd)
         if before is None:
             if not _is_within(factor, least):
                 factors[osd] = round(factor, 3)

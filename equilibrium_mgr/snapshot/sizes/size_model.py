@@ -32,7 +32,9 @@ from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
 
 #: Items between two calls of `give_way`: about a millisecond.
-_PGS_A_PIECE, _OSDS_A_PIECE, _ROWS_A_PIECE = 150, 30, 1000
+_PGS_A_PIECE = 150
+_OSDS_A_PIECE = 30
+_ROWS_A_PIECE = 1000
 #: Seconds until an OSD has reported a shard that has come, and the mgr has that report.
 _REPORTED_SECONDS = 60.0
 #: Seconds until a shard counts as whole although its PG has not reported since.
@@ -193,11 +195,14 @@ class SizeModel:
         if record.is_unknown:
             mean = self._means.get(number) or ShardInput(number, (), 0, 0, 0)
             return mean._replace(acting=acting), reasons.NO_STATISTICS
-        estimate, is_late = self._omap.get(number), self._omap_is_late
+        estimate = self._omap.get(number)
+        is_late = self._omap_is_late
         if estimate is None:
-            omap, is_untold = record.omap_bytes, not pool.erasure
+            omap = record.omap_bytes
+            is_untold = not pool.erasure
         else:
-            omap, is_untold = estimate.bytes_of(record), is_late
+            omap = estimate.bytes_of(record)
+            is_untold = is_late
         data = -(-record.num_bytes // pool.data_shards)
         shard = ShardInput(number, acting, data, omap, record.num_objects)
         if is_untold and is_unmeasured(record, is_late):
@@ -239,8 +244,10 @@ class SizeModel:
 
     def _note_changes(self, look: Look) -> None:
         """Notes the shards that have come to OSDs, or left them, since the last reading."""
-        reading, last = look.reading, self._last
-        up_sets, acting_sets = reading.up, reading.acting
+        reading = look.reading
+        last = self._last
+        up_sets = reading.up
+        acting_sets = reading.acting
         self._came = {key: came for key, came in self._came.items()
                       if _may_be_partial(look, key[0], came)}
         self._last = look
@@ -250,17 +257,21 @@ class SizeModel:
                     came = reading.taken_at, 0
                     self._came.update({(pgid, osd): came for osd in look.acting_set(pgid)})
             return
-        old_up_sets, old_acting_sets = last.reading.up, last.reading.acting
+        old_up_sets = last.reading.up
+        old_acting_sets = last.reading.acting
         if old_up_sets is up_sets and old_acting_sets == acting_sets:
             return
         for pgid in piecewise(last.pgids, _PGS_A_PIECE):
-            up, old_up = up_sets.get(pgid, ()), old_up_sets[pgid]
-            acting, old_acting = acting_sets.get(pgid), old_acting_sets.get(pgid)
+            up = up_sets.get(pgid, ())
+            old_up = old_up_sets[pgid]
+            acting = acting_sets.get(pgid)
+            old_acting = old_acting_sets.get(pgid)
             if up == old_up and acting == old_acting:
                 continue
             if pgid not in up_sets and pool_of(pgid) in look.pools:
                 continue   # merged PGs stay on their OSDs, in another PG
-            acting, old_acting = acting or up, old_acting or old_up
+            acting = acting or up
+            old_acting = old_acting or old_up
             self._note_arrivals(look, last, pgid, set(acting).difference(old_acting))
             self._note_places(look, last, pgid, {*acting, *up}, old_acting)
         if len(look.pgids) != len(last.pgids):
@@ -280,7 +291,9 @@ class SizeModel:
     def _note_places(self, look: Look, last: Look, pgid: str, places: Set[int],
                      old_acting: Sequence[int]) -> None:
         """Notes the OSDs that get a PG or lose it by the osdmap. `places`: its OSDs now."""
-        now, pool, old_up = look.reading.taken_at, pool_of(pgid), last.reading.up[pgid]
+        now = look.reading.taken_at
+        pool = pool_of(pgid)
+        old_up = last.reading.up[pgid]
         old_places = {*old_acting, *old_up}
         for osd in places.difference(old_places, (NO_OSD,)):
             self._assigned.setdefault(osd, []).append(now)
@@ -298,10 +311,15 @@ class SizeModel:
         sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
         totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
         acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
-        reported, pools, reading = look.with_statistics, look.pools, look.reading
-        up_sets, acting_sets = reading.up, reading.acting
+        reported = look.with_statistics
+        pools = look.pools
+        reading = look.reading
+        up_sets = reading.up
+        acting_sets = reading.acting
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            record, pool, up = look.record(pgid), pool_of(pgid), up_sets[pgid]
+            record = look.record(pgid)
+            pool = pool_of(pgid)
+            up = up_sets[pgid]
             acting = acting_sets.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
             moved = 0 if acting is up else len(set(up).difference(acting))
@@ -323,7 +341,8 @@ class SizeModel:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
         found: Dict[int, OmapEstimate] = {}
         for stats in reading.pool_stats:
-            pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
+            pool = stats["poolid"]
+            allocated = stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
                 found[pool] = sums.get(pool, OmapSums()).estimate(
                     allocated, self._omap.get(pool), self._omap_is_late)
@@ -333,7 +352,8 @@ class SizeModel:
         """Finds the size ratios by position of each EC-optimized pool whose mean PG is known."""
         self._positions = {}
         for dump in look.reading.osd_map["pools"]:
-            pool, mean = look.pools[dump["pool"]], self._means.get(dump["pool"])
+            pool = look.pools[dump["pool"]]
+            mean = self._means.get(dump["pool"])
             if pool.is_optimized and mean is not None and mean.objects:
                 object_bytes = mean.data_bytes * pool.data_shards / mean.objects
                 ratios = position_ratios(dump, pool.data_shards, object_bytes)
@@ -343,13 +363,20 @@ class SizeModel:
     def _add_shards(self, look: Look) -> None:
         """Adds each shard to the sums of its OSDs."""
         self._osds = {osd: _OsdSums() for osd in look.with_statistics}
-        came, came_pgids = self._came, {pgid for pgid, _ in self._came}
-        up_sets, acting_sets, pools = look.reading.up, look.reading.acting, look.pools
+        came = self._came
+        came_pgids = {pgid for pgid, _ in self._came}
+        up_sets = look.reading.up
+        acting_sets = look.reading.acting
+        pools = look.pools
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            record, up, pool = look.record(pgid), up_sets[pgid], pool_of(pgid)
-            acting, state = acting_sets.get(pgid) or up, record.state
+            record = look.record(pgid)
+            up = up_sets[pgid]
+            pool = pool_of(pgid)
+            acting = acting_sets.get(pgid) or up
+            state = record.state
             shard, _ = self.input_of(pools[pool], record, acting)
-            data, ratios = max(0, shard.data_bytes), self._positions.get(pool, ())
+            data = max(0, shard.data_bytes)
+            ratios = self._positions.get(pool, ())
             # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
             lacks = CLEAN not in state and not record.is_unknown
             count = 0 if ACTIVATING in state else 1   # an OSD may withhold the PG
@@ -380,7 +407,8 @@ class SizeModel:
     def _add_wanted(self, up: Sequence[int], acting: Sequence[int], shard: ShardInput,
                     count: int) -> None:
         """Adds the shards of a PG that moves, or has just moved, to the OSDs of its up set."""
-        pool, data = shard.pool, max(0, shard.data_bytes)
+        pool = shard.pool
+        data = max(0, shard.data_bytes)
         ratios = self._positions.get(pool, ())
         for position, osd in enumerate(up):
             sums = self._osds.get(osd)
@@ -428,7 +456,8 @@ class SizeModel:
             # largest shard of the OSD
             unseen = more - len(parts)
             if osd not in self._known:
-                parts, unseen = [], sums.spare
+                parts = []
+                unseen = sums.spare
             sums.unseen = max(0, unseen)
             parts += [sums.largest] * unseen
             for part, pool in parts:
@@ -443,7 +472,8 @@ class SizeModel:
         deletes. Stored ÷ logical is the padding. It is measured if nothing moves, and else kept
         between bounds, by the OSDs whose data is known.
         """
-        telling, rows = self._telling_osds(look), look.reading.pool_statfs
+        telling = self._telling_osds(look)
+        rows = look.reading.pool_statfs
         known = _known_pools(telling.values()) if rows else _NO_POOLS
         pools = self._data_by_pool(telling, known, bool(rows))
         _add_untold(pools, rows, telling, known)
@@ -452,7 +482,8 @@ class SizeModel:
             deleted.update(sums.undeleted)
         found = {pool: ratio for pool, ratio in self._allocation.items() if pool in deleted}
         for stats in look.reading.pool_stats:
-            pool, figures = stats["poolid"], stats.get("store_stats", {})
+            pool = stats["poolid"]
+            figures = stats.get("store_stats", {})
             allocated = figures.get("allocated", 0)
             if allocated > 0:
                 stored = figures.get("data_stored", 0)
@@ -502,7 +533,8 @@ class SizeModel:
         told = stored - data.stored
         if stored <= 0 or pool in self._factors:
             # OSDs differ: only allocated bytes are comparable among them
-            stored, told = allocated, allocated - data.allocated
+            stored = allocated
+            told = allocated - data.allocated
         there = data.whole + data.may
         if there > 0.0 and told > 0:
             padding = max(self._padding.get(pool, 1.0), told / there)
@@ -535,7 +567,8 @@ class SizeModel:
                     continue
                 quiet = members
             _, objects, overheads, all_used, all_own = zip(*quiet)
-            own, ratio = sum(all_own), 1.0
+            own = sum(all_own)
+            ratio = 1.0
             if own:
                 ratio = min(1.0, sum(all_used) / own)
             self._classes[name] = cost_per_object(objects, overheads), ratio
@@ -569,7 +602,8 @@ class SizeModel:
         found: Dict[int, float] = {}
         for pool in {*self._factors, *self._positions}.intersection(self._means):
             mean = self._means[pool]
-            whole, beside = self.shard_bytes(mean), self.shard_bytes(mean._replace(data_bytes=0))
+            whole = self.shard_bytes(mean)
+            beside = self.shard_bytes(mean._replace(data_bytes=0))
             found[pool] = min(_MOST_METADATA, beside / whole) if whole else 0.0
         return found
 
@@ -583,7 +617,8 @@ class SizeModel:
                 part = data / (1.0 - beside)
                 total += part
                 taken += part * factor_of(self._factors, pool, osd, beside)
-            ratio, before = taken / total if total else 1.0, self.size_factors.get(osd)
+            ratio = taken / total if total else 1.0
+            before = self.size_factors.get(osd)
             found[osd] = before if before and is_same(ratio, before) else round(ratio, 3)
         return found
 
@@ -606,7 +641,8 @@ class SizeModel:
         found: Dict[int, Osd] = {}
         stale = look.reading.stale_osds
         for osd, one in piecewise(look.osds.items(), _OSDS_A_PIECE):
-            own, beside = traffic.get(osd, _NO_TRAFFIC), _UNKNOWN
+            own = traffic.get(osd, _NO_TRAFFIC)
+            beside = _UNKNOWN
             # an OSD that is down deletes nothing, and comes back with all its data
             if one.up and osd in self._osds and osd not in stale:
                 beside = self._beside(look, one, reports[osd], own)
@@ -621,7 +657,8 @@ class SizeModel:
             pool = look.pools[pg.pool]
             gains, losses = transfers(pg, pool.erasure)
             for osd in gains:
-                one, uncopied = traffic[osd], pg.uncopied.get(osd, pg.uncopied_ratio)
+                one = traffic[osd]
+                uncopied = pg.uncopied.get(osd, pg.uncopied_ratio)
                 one.inbound += int(pool.bytes_on(pg.shard_bytes, osd, pg.up) * uncopied)
                 one.to_come += uncopied * self._taken_by_shard(look, pg, osd, pg.up)
             for osd in losses:
@@ -642,7 +679,8 @@ class SizeModel:
     def _beside(self, look: Look, one: Osd, report: Mapping[str, Any],
                 traffic: _Traffic) -> _Beside:
         """Returns what an OSD stores in addition to its shards, by its last report."""
-        osd, sums = one.id, self._osds[one.id]
+        osd = one.id
+        sums = self._osds[one.id]
         left = self._taken(osd, sums.undeleted)   # if all of it is there
         data, omap = _data_and_omap(report, one.used_bytes)
         whole = self._taken(osd, sums.whole)
@@ -689,7 +727,8 @@ class SizeModel:
         held = self._omap_left.pop(osd, [])
         rows = [pgid for pgid in held if pgid not in leaving]
         sizes = [self._omap_bytes(look, pgid) for pgid in rows]
-        left, excess = sum(sizes), excess - sum(leaving.values())
+        left = sum(sizes)
+        excess = excess - sum(leaving.values())
         while rows and (not sizes[0] or excess < left - _FREED_RATIO * sizes[0]):
             left -= sizes.pop(0)
             rows.pop(0)
@@ -764,7 +803,9 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
 
     It is between 0 and the mean cost. Sums are whole numbers, so the order of OSDs does not matter.
     """
-    count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
+    count = len(objects)
+    sum_x = sum(objects)
+    sum_y = sum(beside)
     spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
     both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y
     if sum_x <= 0 or sum_y <= 0 or spread_x <= 0:
@@ -775,7 +816,8 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
         return cost
     # how clear the slope is, from 0 to 1: by its standard error (Student's t)
     spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
-    clearness, unexplained = 1.0, spread_x * spread_y - both * both
+    clearness = 1.0
+    unexplained = spread_x * spread_y - both * both
     if count >= 3 and unexplained > 0:
         errors = sqrt(both * both * (count - 2) / unexplained)
         clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))

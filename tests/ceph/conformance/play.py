@@ -71,28 +71,13 @@ def _check_pgs(cluster: RealCluster, state: Dict[str, Any], check: Any) -> None:
 
 
 def _check_osds(cluster: RealCluster, state: Dict[str, Any], check: Any) -> None:
-    own = osd_figures(state)
+    own = {node["id"]: node for node in state["osd_df_dump"]["nodes"]}
     for node in cluster.mgr_json("osd df")["nodes"]:
         there = own.get(node["id"], {})
         for name in ("kb", "crush_weight", "reweight", "status"):
             check(f"osds.{node['id']}.{name}", _rounded(node[name]), _rounded(there.get(name)))
         apart = abs(node["kb_used"] - there.get("kb_used", 0))
         check(f"osds.{node['id']}.kb_used", True, apart <= USED_KB_TOLERANCE)
-
-
-def osd_figures(state: Dict[str, Any]) -> Dict[int, Dict[str, Any]]:
-    """Returns OSD id → the figures of `ceph osd df`, as equilibrium has read them."""
-    weights = {item["id"]: item["weight"] / 65536.0 for bucket in state["crush_dump"]["buckets"]
-               for item in bucket["items"]}
-    entries = {entry["osd"]: entry for entry in state["osd_dump"]["osds"]}
-    figures = {}
-    for stats in state["pg_dump"]["pg_map"]["osd_stats"]:
-        osd = stats["osd"]
-        figures[osd] = {
-            "kb": stats["kb"], "kb_used": stats["kb_used"], "crush_weight": weights.get(osd, 0.0),
-            "reweight": float(entries[osd]["weight"]),
-            "status": "up" if entries[osd]["up"] else "down"}
-    return figures
 
 
 def _rounded(value: Any) -> Any:

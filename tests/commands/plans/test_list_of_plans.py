@@ -71,6 +71,20 @@ def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
     assert refused(session, "equilibrium rm ''")[0] == -errno.EINVAL
 
 
+def test_a_plan_that_goes_while_it_is_evaluated(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its job removes it if it was cancelled while the job wrote it."""
+    optimize(session)
+    module = session.module
+    pool_space = module.gateway.pool_space
+
+    def removing() -> Any:
+        module.plan_store.remove("p")
+        return pool_space()
+    monkeypatch.setattr(module.gateway, "pool_space", removing)
+    assert refused(session, "equilibrium eval p") == (-errno.ENOENT, "no plan is named 'p'")
+
+
 def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
     optimize(session)

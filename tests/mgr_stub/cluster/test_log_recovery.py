@@ -36,19 +36,6 @@ def test_state_is_degraded_until_the_first_object(make_session: Callable[..., An
     assert record["stat_sum"]["num_objects_misplaced"] == 201
 
 
-def test_a_short_log_after_a_failover(make_session: Callable[..., Any]) -> None:
-    """As real 20.2.4 shows it before and after: the new member serves, and objects are misplaced."""
-    session = make_session(one_with_whole_log([4, 6, 2], objects=16), release=20)
-    for line in ("sim backfill rate 1M", "osd pg-upmap-items 2.0 2 8", "sim run 5s",
-                 "sim failover", "sim run 1s"):
-        assert session.command(line)[0] == 0, line
-    record = shown(session)
-    assert record["state"] == "active+recovering"
-    assert record["up"] == record["acting"] == [4, 6, 8]
-    sums = record["stat_sum"]
-    assert 0 < sums["num_objects_misplaced"] < 16 and sums["num_objects_degraded"] == 0
-
-
 @pytest.mark.parametrize("is_raised", [True, False])
 def test_a_full_osd_stops_recovery(make_session: Callable[..., Any], is_raised: bool) -> None:
     """An acting or recovering OSD: `recovery_toofull` until the ratio is raised."""

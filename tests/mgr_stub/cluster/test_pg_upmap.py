@@ -118,22 +118,6 @@ def test_invalid_pg_upmaps_are_rejected(session_and_pg: Tuple[Any, str],
     assert old.command("osd pg-upmap-primary 2.0 1")[0] == -22
 
 
-def test_cache_tiers_and_stretch_mode(session: Any) -> None:
-    assert session.command("sim pool create cache pg_num=4 size=2")[0] == 0
-    base = next(p["pool_name"] for p in session.cluster.map.dump(18)["pools"])
-    assert session.command(f"sim pool tier cache {base}")[0] == 0
-    pools = {p["pool_name"]: p for p in session.cluster.map.dump(18)["pools"]}
-    assert pools["cache"]["tier_of"] == pools[base]["pool"]
-    assert pools[base]["tiers"] == [pools["cache"]["pool"]]
-    assert session.command("sim pool tier cache -")[0] == 0
-    pools = {p["pool_name"]: p for p in session.cluster.map.dump(18)["pools"]}
-    assert (pools["cache"]["tier_of"], pools[base]["tiers"]) == (-1, [])
-    assert session.command("sim stretch recovering")[0] == 0
-    assert session.cluster.map.dump(18)["stretch_mode"]["recovering_stretch_mode"] == 1
-    for line in ("sim stretch askew", "sim pool tier cache cache"):
-        assert session.command(line)[0] == -22
-
-
 @pytest.mark.parametrize("release", [18, 20])
 def test_primaries_that_crush_does_not_choose(make_session: Make, release: int) -> None:
     """Seen with osdmaptool 20.2.4: it drops the target of a pair, and what comes first anyway."""
@@ -182,35 +166,3 @@ def test_a_merge_drops_the_primaries_of_its_pool(make_session: Make) -> None:
     session.command("sim run 1s")
     assert not [pgid for pgid in session.cluster.map.chosen_primaries
                 if pgid.startswith(f"{pool}.")]
-
-
-EC42 = (2, "ec", 3, 6, 2, "k4m2")
-
-
-def optimized(make_session: Callable[..., Any], up: Any) -> Any:
-    state = clusters.state([clusters.pg("2.0", up)], osds=10, pools=[EC42])
-    state["osd_dump"]["pools"][0]["nonprimary_shards"] = "{1,2,3}"
-    state["osd_dump"]["erasure_code_profiles"] = {"k4m2": {"k": "4", "m": "2"}}
-    return make_session(state, release=20)
-
-
-def ask(session: Any) -> Dict[str, Any]:
-    return dict(session.mgr.get_osdmap().pg_to_up_acting_osds(2, 0))
-
-
-def test_permanent_pg_temp_is_stored_primary_first(make_session: Callable[..., Any]) -> None:
-    """As seen on 20.2.4 with these OSDs; the PG is clean, nothing is misplaced."""
-    up = [1, 5, 3, 0, 8, 6]
-    session = optimized(make_session, up)
-    assert session.mgr.get("osd_map")["pg_temp"] == []
-    session.command("sim osd primary-affinity 1 0")
-    session.command("sim run 1h")
-    osdmap = session.mgr.get_osdmap()
-    assert osdmap.dump()["pg_temp"] == [{"pgid": "2.0", "osds": [1, 8, 6, 5, 3, 0]}]
-    assert ask(session) == {"up": up, "acting": up, "up_primary": 5, "acting_primary": 1}
-    record = session.mgr.get("pg_stats")["pg_stats"][0]
-    assert (record["acting"], record["state"]) == (up, "active+clean")
-    assert "misplaced_ratio" not in session.mgr.get("pg_status")
-    session.command("sim osd primary-affinity 1 1")
-    session.command("sim run 1m")
-    assert session.mgr.get("osd_map")["pg_temp"] == []

@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.clock import DEFAULT_START, format_time, parse_timestamp
-from mgr_stub.demo import DEMO_STATE
 from mgr_stub.errors import StubError
 from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
@@ -43,20 +42,6 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
         "2.0": (0, 1, 2), "2.1": (3, 1, 0)}
     assert saved["pg_dump"]["pg_map"]["osd_stats"] == some_state()["pg_dump"]["pg_map"]["osd_stats"]
     assert again.clock() == cluster.clock()
-
-
-def test_demo_cluster_round_trip(tmp_path: Path) -> None:
-    state = read_state(DEMO_STATE)
-    cluster = build_cluster(state, 18)
-    assert all(pg.movable for pg in cluster.pgs.values())
-    assert statistics.osd_stats(cluster) == state["pg_dump"]["pg_map"]["osd_stats"]
-    out = str(tmp_path / "demo.json")
-    save_state(cluster, out)
-    again = build_cluster(read_state(out), 18)
-    assert again.map.up == cluster.map.up
-    assert statistics.osd_stats(again) == statistics.osd_stats(cluster)
-    used = [share for by_osd in cluster.utilizations().values() for share in by_osd.values()]
-    assert len(used) == 24 and 0.83 < max(used) < 0.87 and 0.40 < min(used) < 0.47
 
 
 def test_saving_in_the_middle_of_a_backfill(tmp_path: Path,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List
 
 import pytest
 
 from mgr_stub.mgr import install
-from mgr_stub.mgr.handlers import describe_function
 from tests.support.clusters import stub_states as clusters
 from tests.support.releases import RELEASES
 
@@ -86,18 +85,6 @@ def test_without_a_return_annotation_the_last_argument_is_optional(session: Any)
     rc, _, err = session.command("equilibrium unannotated a")
     assert rc == -22 and "missing 1 required positional argument" in err
     assert session.command("equilibrium unannotated")[2].startswith("Invalid command: missing")
-
-
-def test_annotations_must_be_types() -> None:
-    def unannotated(self, plan) -> None:  # type: ignore[no-untyped-def]
-        pass
-
-    def as_text(self, plan: Optional[str]) -> None:  # type: ignore[no-untyped-def]
-        pass
-    with pytest.raises(AssertionError):
-        describe_function("x", "r", False, unannotated)
-    with pytest.raises(ValueError):
-        describe_function("x", "r", False, as_text)
 
 
 def test_options_are_typed(session: Any) -> None:

@@ -97,18 +97,3 @@ def test_formats_of_the_releases(make_session: Callable[..., Any]) -> None:
     assert "score_type" in new.dump()["pools"][0]["read_balance"]
     assert "ruleset" in old.get_crush().dump()["rules"][0]
     assert "ruleset" not in middle.get_crush().dump()["rules"][0]
-
-
-def test_unhealthy_pgs_in_pg_status(make_session: Callable[..., Any]) -> None:
-    sick = clusters.pg("2.1", [0, 1], state="active+undersized+degraded")
-    sick["stat_sum"]["num_objects_degraded"] = 256
-    lost = clusters.pg("2.2", [], state="unknown")
-    still = clusters.pg("2.3", [0, 1, 2], state="peering")
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]), sick, lost, still]))
-    status = session.mgr.get("pg_status")
-    assert status["unknown_pgs_ratio"] == 0.25
-    assert status["inactive_pgs_ratio"] == 0.25
-    assert status["degraded_objects"] == 256
-    assert "misplaced_ratio" not in status
-    assert {entry["state_name"] for entry in status["pgs_by_state"]} == {
-        "active+clean", "active+undersized+degraded", "unknown", "peering"}

@@ -21,48 +21,6 @@ def two_pgs() -> Dict[str, Any]:
     return clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
 
 
-def test_states_and_bytes_of_a_move(make_session: Callable[..., Any]) -> None:
-    session = make_session(two_pgs())
-    before = used(session)
-    pg = session.cluster.pgs["2.0"]
-    session.command("osd pg-upmap-items 2.0 2 4")
-    osdmap = session.mgr.get_osdmap()
-    # right after the command acting equals up, and nothing is misplaced yet
-    assert osdmap.pg_to_up_acting_osds(2, 0)["acting"] == [0, 1, 4]
-    assert "misplaced_ratio" not in session.mgr.get("pg_status")
-    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["reported_epoch"] < osdmap.get_epoch()
-
-    session.command("sim run 2s")
-    later = session.mgr.get_osdmap()
-    assert later.pg_to_up_acting_osds(2, 0) == {
-        "up": [0, 1, 4], "acting": [0, 1, 2], "up_primary": 0, "acting_primary": 0}
-    assert later.dump()["pg_temp"] == [{"pgid": "2.0", "osds": [0, 1, 2]}]
-    assert osdmap.dump()["pg_temp"] == []             # an older map does not change
-    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfilling"
-    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["reported_epoch"] == later.get_epoch()
-    status = session.mgr.get("pg_status")
-    assert 0 < status["misplaced_objects"] <= 256
-    assert status["misplaced_total"] == 2 * 3 * 256
-    assert status["misplaced_ratio"] == status["misplaced_objects"] / status["misplaced_total"]
-
-    session.command("sim run 5s")
-    progress = session.mgr.get("pg_progress")["pgs"]["2.0"]
-    halfway = used(session)
-    assert 0 < progress["num_bytes_recovered"] < PG_BYTES
-    assert halfway[4] - before[4] == progress["num_bytes_recovered"]
-    assert halfway[2] == before[2]                    # the source drops its shard at the end
-
-    session.command("sim run idle")
-    after = used(session)
-    assert after[4] == before[4] + PG_BYTES
-    assert after[2] == before[2] - PG_BYTES
-    assert sum(after.values()) == sum(before.values())
-    assert session.cluster.map.pg_temp == {}
-    assert pg_reports.state_of(session.cluster, pg) == "active+clean"
-    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["num_bytes_recovered"] == PG_BYTES
-    assert "misplaced_objects" not in session.mgr.get("pg_status")
-
-
 def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) -> None:
     """Each object is sent to all targets of its PG before the next one
     (PrimaryLogPG::recover_backfill): the slowest target sets the pace."""
@@ -98,27 +56,6 @@ def test_a_target_that_is_behind_gets_its_objects_first(make_session: Callable[.
     assert one.copied == pytest.approx(other.copied, abs=2) and one.copied > had[4]
     session.command("sim run idle")
     assert session.cluster.pgs["2.0"].held == (0, 5, 4)
-
-
-@pytest.mark.parametrize("log_start", ["53'177", "0'0"])
-def test_a_target_that_was_down_goes_on_with_what_it_has(make_session: Callable[..., Any],
-                                                         log_start: str) -> None:
-    """Its last_backfill, or what it is missing, is on its disk."""
-    session = make_session(clusters.state([
-        clusters.pg("2.0", [0, 1, 2], log_start=log_start)]))
-    session.command("osd pg-upmap-items 2.0 2 4")
-    session.command("sim run 5s")
-    pg, before = session.cluster.pgs["2.0"], used(session)
-    had, state = pg.transfers[0, 4].copied, pg_reports.state_of(session.cluster, pg)
-    session.command("sim osd down 4")
-    session.command("sim run 2s")
-    assert not pg.transfers.keys() & {(0, 4)} and used(session)[4] == before[4]
-    session.command("sim osd up 4")
-    assert pg.transfers[0, 4].copied == pytest.approx(had, abs=1)
-    session.command("sim run 2s")
-    assert pg_reports.state_of(session.cluster, pg) == state and pg.transfers[0, 4].copied > had
-    session.command("sim run idle")
-    assert used(session)[4] == GIB + PG_BYTES and pg.held == (0, 1, 4)
 
 
 def test_an_osd_with_a_rate_of_its_own_slows_its_transfers(make_session: Callable[..., Any]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict, List
 
 import pytest
 
 from tests.support.clusters import stub_states as clusters
-from tests.support.clusters.crush_cluster import RBD, crush_state, run
+from tests.support.clusters.crush_cluster import run
 
 MakeSession = Callable[..., Any]
 
@@ -186,31 +185,3 @@ def test_the_wall_clock_jumps(session: Any) -> None:
 
 
 # -- the whole run --------------------------------------------------------------------------------
-
-def observations(make_session: MakeSession, seed: int) -> str:
-    """All observations of a run with many events, as JSON."""
-    session = make_session(crush_state(6, 2, [RBD]), seed=seed)
-    seen: List[Any] = []
-
-    def observe(_: Any) -> None:
-        seen.append((session.clock.now, session.cluster.map.epoch,
-                     [usage.used for usage in session.cluster.usage.values()]))
-
-    def work() -> None:
-        target = len(seen) % 12
-        session.module.mon_command(upmap(f"1.{len(seen) % 32:x}", 3, target))
-        seen.append(session.module.get("osd_stats"))
-    session.host.observers.append(observe)
-    session.module.work = work
-    run(session, "sim mon reject 0.3", "sim mon lose 0.2", "sim stats noise 0.1",
-        "sim osd out 3", "sim run 30m", "sim mgr fail", "sim run 5m", "sim osd lose 8",
-        "sim grow rbd 10G/1h", "sim pool pg_num rbd 40", "sim run 6h")
-    seen.append([vars(entry) for entry in session.command_log])
-    seen.append([session.mgr.get(name) for name in ("pg_stats", "osd_stats", "pool_stats")])
-    return json.dumps(seen)
-
-
-def test_the_same_seed_gives_the_same_run(make_session: MakeSession) -> None:
-    first = observations(make_session, 7)
-    assert observations(make_session, 7) == first
-    assert observations(make_session, 8) != first

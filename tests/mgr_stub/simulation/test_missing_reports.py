@@ -60,15 +60,6 @@ def test_sequence_numbers_of_hanging_osds_stay(
     assert all(now > then for now, then in zip(numbers(session), before))
 
 
-def test_copy_overhead_is_added_at_the_target(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
-    usage, shard = session.cluster.usage[4], session.cluster.pgs["2.0"].shard.data
-    before = usage.used
-    for line in ("sim swell rep 0.5", "osd pg-upmap-items 2.0 2 4", "sim run 1h"):
-        assert session.command(line)[0] == 0
-    assert usage.used - before >= int(1.5 * shard)
-
-
 def test_command_in_the_middle_of_a_call(make_session: Callable[..., Any]) -> None:
     session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
     told: List[Tuple[str, int]] = []

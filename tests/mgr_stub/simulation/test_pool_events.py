@@ -127,23 +127,6 @@ def test_a_merge_takes_items_of_its_pairs_alone(session: Any) -> None:
     check_accounts(session)
 
 
-def test_children_of_a_split_inherit_no_items(session: Any) -> None:
-    pinned(session, "1.0", "1.f")
-    before = session.cluster.map.up["1.f"]
-    run(session, "sim pool pg_num rbd 64", "sim run 10s")
-    assert items_of(session) == {"1.0", "1.f"}
-    assert session.cluster.map.up["1.2f"] == session.cluster.pgs["1.f"].raw != before
-    run(session, "sim run 48h")
-    assert pool(session, "rbd")["pg_placement_num"] == 64 and items_of(session) == {"1.0", "1.f"}
-    assert raw_of(session.cluster) == recompute_raw(session.cluster)
-
-
-def test_a_split_is_never_far_ahead_of_pgp_num(session: Any) -> None:
-    run(session, "sim pool pg_num rbd 512", "sim run 10s")
-    now = pool(session, "rbd")
-    assert now["pg_num"] - now["pg_placement_num"] <= 128 and now["pg_num"] >= 160
-
-
 def test_a_pgp_num_that_is_lower_for_good_stays_when_pg_num_changes(session: Any) -> None:
     run(session, "osd pool set rbd pgp_num 16", "sim run 24h")
     before = session.cluster.map.epoch

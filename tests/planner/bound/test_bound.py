@@ -32,18 +32,6 @@ def test_shadow_buckets_are_named_without_their_class() -> None:
     assert osd_set.binding.buckets == ("h3",)
 
 
-def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
-    rule = ("take default~ssd; chooseleaf firstn 1 host; emit;"
-            "take default~hdd; chooseleaf firstn -1 host; emit")
-    cluster = Cluster(hosts(3, 2), {0: rule}, classes={0: "ssd", 2: "ssd", 4: "ssd"})
-    fill(cluster.pool(1, size=3), 1, [[0, 3, 5]] * 30)
-    result = utilization_bounds(cluster.snapshot())
-    assert [(s.name, s.takes, s.osds) for s in result.sets] == [
-        ("ssd", ("default~ssd",), (0, 2, 4)), ("hdd", ("default~hdd",), (1, 3, 5))]
-    assert result.highest == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
-    assert all(s.binding.kind == "capacity" for s in result.sets)
-
-
 def test_osds_that_no_pool_may_use_keep_what_they_have() -> None:
     cluster = Cluster(hosts(2, 2), {0: "take default~hdd; chooseleaf firstn 0 host; emit"},
                       classes={0: "ssd", 2: "ssd"}).osd(0, used=7 * GIB)

@@ -1,16 +1,13 @@
 """The bound on each pool's free space: closed forms, maximum flows, random placements."""
 from __future__ import annotations
 
-import random
-from typing import Dict, List, Tuple
+from typing import Dict
 
 import pytest
-from tests.benchmark.scoring import UpSets, current_up, fill as figures_of
-from tests.planner.bound.test_bound_certificates import Rows, random_up, skewed_cluster
+from tests.planner.bound.test_bound_certificates import Rows, skewed_cluster
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.clusters.usages import placement_usage
 from tests.support.few import few
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
@@ -147,51 +144,3 @@ def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
 
 
 # -- against placements ------------------------------------------------------------------------
-
-
-def placements(snapshot: Snapshot, rng: random.Random) -> List[UpSets]:
-    """Now, and random ones where all PGs are where their rules allow them."""
-    found: List[UpSets] = [current_up(snapshot)]
-    for _ in range(6):
-        share = rng.random()
-        up: Dict[str, Tuple[int, ...]] = {}
-        for pgid, pg in snapshot.pgs.items():
-            rule = snapshot.pools[pg.pool].rule
-            assert rule is not None
-            up[pgid] = tuple(random_up(rng, rule)) if rng.random() < share else pg.up
-        found.append(up)
-    return found
-
-
-def is_above_full(snapshot: Snapshot, up: UpSets) -> bool:
-    """True if an OSD is above full_ratio that was not."""
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for pgid, pg in snapshot.pgs.items():
-        for osds, step in ((pg.up, -1), (up[pgid], 1)):
-            for osd in osds:
-                used[osd] += step * pg.shard_bytes
-    return any(used[osd.id] > max(osd.size_bytes * snapshot.full_ratio, osd.target_bytes)
-               for osd in snapshot.osds.values())
-
-
-@pytest.mark.parametrize("seed", few(range(30), 8))
-def test_no_placement_has_more(seed: int) -> None:
-    rng = random.Random(seed)
-    cluster = skewed_cluster(seed) if seed % 3 else random_cluster(seed, hybrid=True)
-    snapshot, seen = cluster.snapshot(), 0
-    bounds = cluster_bounds(snapshot).pool_space
-    for up in placements(snapshot, rng):
-        if is_above_full(snapshot, up):
-            continue
-        seen += 1
-        used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-        for pgid, pg in snapshot.pgs.items():
-            for osds, step in ((pg.up, -1), (up[pgid], 1)):
-                for osd in osds:
-                    used[osd] += step * pg.shard_bytes
-        usage = placement_usage(snapshot, used, ((pg, up[pg.pgid]) for pg in snapshot.pgs.values()))
-        free = figures_of(snapshot, up).free
-        for number, bound in bounds.items():
-            assert free[number] <= bound.free_bytes
-            assert usage.pools[snapshot.pools[number].name].free_bytes <= bound.free_bytes
-    assert seen

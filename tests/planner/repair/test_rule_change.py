@@ -166,14 +166,6 @@ def test_what_has_no_legal_placement_is_left_and_counted() -> None:
         assert plan.changes == () and plan.skipped[NOT_PREPARED] == 1
 
 
-def test_the_emptiest_legal_osd_with_room_takes_a_shard() -> None:
-    cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 12])
-    for osd in range(24, 48):
-        cluster.osd(osd, used=(60 if osd == 27 else 70 if osd > 36 else 89) * GIB)
-    (change,) = repair_plan(cluster.snapshot(), TO_NEW).changes
-    assert change.shards == 1 and {12, 27} < set(change.up_after)
-
-
 def test_no_osd_becomes_nearfull_for_a_rule_that_is_to_be() -> None:
     """A rack too small for what the rule wants there would end up nearfull as a whole; a PG that
     breaks the rule in force may need the room."""

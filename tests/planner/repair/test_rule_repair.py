@@ -19,8 +19,6 @@ from equilibrium_mgr.planner.rule_repair import NOT_MENDED, broken_pgs, repair_p
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
-MSR = "msr_indep; take default; choosemsr 2 host; choosemsr 2 osd; emit"
-
 
 def never_out(_osd: int) -> bool:
     return False
@@ -85,17 +83,6 @@ def test_only_what_the_options_allow() -> None:
     only = repair_plan(snapshot, PlanOptions(targets=frozenset((5,))))
     assert [set(up) & {5} for _, up, _ in changes(only)] == [{5}]
     assert repair_plan(snapshot, PlanOptions(max_moves=0)).stop_reason == MOVE_LIMIT
-
-
-def test_an_msr_rule() -> None:
-    """Three shards on one host, of which two may be there: one leaves."""
-    cluster = Cluster(hosts(4, 3), {0: MSR}).pool(1, size=4, k=2, name="ec")
-    cluster.pg("1.0", [0, 1, 2, 4], 4 * GIB, items=[(3, 2)])
-    cluster.pg("1.1", [3, 4, 6, 7], 1 * GIB)
-    snapshot = cluster.snapshot()
-    assert [pg.pgid for pg in broken_pgs(snapshot)] == ["1.0"]
-    (change,) = repair_plan(snapshot).changes
-    assert change.shards == 1 and change.up_after[:2] == (0, 1) and change.up_after[2] > 2
 
 
 def broken(shape: str, seed: int) -> Tuple[Cluster, Snapshot]:

@@ -9,11 +9,12 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
+from equilibrium_mgr.planner.search.joint_moves import JointMoves
 from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.target_index import ShardIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 
 def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
@@ -23,7 +24,9 @@ def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
 
 
 def reduction(costs: CostModel, limits: SearchConstraints, price: float) -> MoveReduction:
-    return MoveReduction(costs, ShardIndex(costs.placement), limits, price)
+    shards = ShardIndex(costs.placement)
+    return MoveReduction(costs, shards, JointMoves(costs, TargetIndex(costs), shards), limits,
+                         price)
 
 
 def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float = 0.9,

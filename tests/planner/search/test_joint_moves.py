@@ -12,6 +12,8 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
+from equilibrium_mgr.planner.search.relief import OverfullOsd, Relief
+from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
@@ -75,3 +77,21 @@ def test_displaced_together_they_go_home_together() -> None:
     assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
     assert placement.is_legal_joint(home)
     assert not any(placement.is_legal(*step) for step in home)
+
+
+@pytest.mark.parametrize("num_bytes", [0, 1000])
+def test_a_joint_move_of_few_bytes_does_not_replace_one_that_relieves(num_bytes: int) -> None:
+    """At a high price every joint move costs more than it gains, and that of few bytes least."""
+    tree = {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [2 * rack + host]
+                                               for host in range(2)} for rack in range(4)}}
+    cluster = Cluster(tree, {0: _EC}).pool(1, size=4, k=2).pool(2, size=4, k=2)
+    cluster.pg("1.0", [0, 1, 2, 3], num_bytes=8 * GIB)
+    cluster.pg("2.0", [0, 1, 2, 3], num_bytes=num_bytes)
+    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    joint, osds = moves_of(placement), tuple(range(len(placement.size_bytes)))
+    relief = Relief(joint._costs, joint._targets, joint._shard_index, joint,
+                    SearchConstraints(placement, (), 0.0), 1.0)
+    found = relief.find(0, OverfullOsd(osds, 0.0, 1e6))
+    assert found is not None
+    assert [(placement.pgs[pg].pgid, source) for pg, source, _ in found.steps] == [
+        ("1.0", 0), ("1.0", 1)]
