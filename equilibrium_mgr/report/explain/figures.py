@@ -240,8 +240,8 @@ _FIGURES: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Figure
 # -- what copies faster ----------------------------------------------------------------------------
 
 def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]:
-    """Returns the option that lets more be copied at a time: Ceph's own if shards in flight wait
-    for the OSD that is waited for, or at half of all OSDs; else ours."""
+    """Returns the option that lets more be copied at a time: Ceph's own if a shard in flight waits
+    for the OSD of the reason, or if that names none and most OSDs copy already; else ours."""
     osd = numbers.get("osd")
     view = context.view
     busy: Set[Optional[int]] = set()
@@ -257,7 +257,8 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
 
 
 def _more_backfills(view: ClusterView) -> Optional[str]:
-    """Returns Ceph's option that lets an OSD copy more at a time; None if it is set already."""
+    """Returns Ceph's option that lets an OSD copy more at a time; None if it is set already, or if
+    the release of the OSDs is unknown."""
     release = view.snapshot.osd_release
     is_set = view.copying_options.get
     if release and release not in BEFORE_QUINCY:
