@@ -36,14 +36,18 @@ class ReadOnlyRecords(Dict[Any, Any]):
 def frozen(value: Any) -> Any:
     """Returns the same reading, read-only at all levels; costs one pass over it."""
     freeze = _FREEZE.get(type(value))
-    return value if freeze is None else freeze(value)
+    if freeze is None:
+        return value
+    return freeze(value)
 
 
 def thawed(value: Any) -> Any:
     """Returns a copy of a frozen reading in lists and plain dicts."""
     if isinstance(value, dict):
         return {key: thawed(inner) for key, inner in value.items()}
-    return [thawed(inner) for inner in value] if isinstance(value, (tuple, list)) else value
+    if isinstance(value, (tuple, list)):
+        return [thawed(inner) for inner in value]
+    return value
 
 
 def _frozen_dict(value: Dict[Any, Any]) -> ReadOnlyDict:

@@ -47,7 +47,9 @@ def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
     sums = stats.get("stat_sum", {})
     writes = max(int(sums.get("num_write", 0)), int(sums.get("num_objects", 0)),
                  int(sums.get("num_bytes", 0)) // _DEFAULT_WRITE_BYTES)
-    return writes if writes < length else None
+    if writes < length:
+        return writes
+    return None
 
 
 def is_by_log(pg: Pg) -> bool:

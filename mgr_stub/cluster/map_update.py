@@ -221,14 +221,18 @@ class UpSets(Dict[str, Mapping]):
     def _up(self, pgid: str) -> Mapping:
         pg = self._cluster.pgs.get(pgid)
         raw = None if pg is None else self._raw_of(pg)
-        return self._base.up[pgid] if pg is None or raw is None else _up(pg, raw, self._after)
+        if pg is None or raw is None:
+            return self._base.up[pgid]
+        return _up(pg, raw, self._after)
 
     def _raw_of(self, pg: Pg) -> Optional[Mapping]:
         pool = self._after.pools[pg.pool_id]
         parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
         if parent != pg.order[1]:
             folded = self._cluster.pgs.get(f"{pg.pool_id}.{parent:x}")
-            return None if folded is None else self._raw_of(folded)
+            if folded is None:
+                return None
+            return self._raw_of(folded)
         if pg.pgid not in self._raw:
             found = self._new_raw(pg)
             if found is None:

@@ -30,7 +30,9 @@ def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
         return acting
     unable = nonprimary_shards(cluster.map.pools[pg.pool_id])
     primary = cluster.map.up_primary(pg.pgid) if unable else NONE
-    return up if primary in up and up.index(primary) in unable else None
+    if primary in up and up.index(primary) in unable:
+        return up
+    return None
 
 
 def blockers_of(cluster: Cluster, pg: Pg) -> Set[int]:

@@ -79,7 +79,9 @@ class Transfer:
     @property
     def missing(self) -> float:
         """Returns the share of the shard that has not arrived, 0 to 1."""
-        return self.remaining / self.total if self.total else 0.0
+        if self.total:
+            return self.remaining / self.total
+        return 0.0
 
     def resize(self, shard: ShardBytes) -> None:
         """Gives the shard another size; clients write to the copied part as well."""

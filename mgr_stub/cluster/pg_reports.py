@@ -114,10 +114,14 @@ def _peering_state(cluster: Cluster, pg: Pg, peering: Peering) -> str:
     report.
     """
     if cluster.clock.now <= peering.since:
-        return "unknown" if pg.creating else peering.last_state
+        if pg.creating:
+            return "unknown"
+        return peering.last_state
     if pg.creating:
         return "creating+peering"
-    return "remapped+peering" if pg.pgid in cluster.map.pg_temp else "peering"
+    if pg.pgid in cluster.map.pg_temp:
+        return "remapped+peering"
+    return "peering"
 
 
 def counts_of(cluster: Cluster, pg: Pg) -> Counts:

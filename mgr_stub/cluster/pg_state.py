@@ -31,9 +31,7 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
     if is_by_log(pg):
         return acting_by_log(pg, up, size, min_size, is_up, serving_now or ())
     if pg.erasure:
-        acting = tuple(new if _has(pg, place, new) else _alive(pg, place, is_up)
-                       for place, new in enumerate(up))
-        return acting if any(osd != NONE for osd in acting) else up
+        return _acting_by_place(pg, up, is_up)
     serving = [osd for osd in up if _has(pg, 0, osd)]
     if len(serving) == len(up) == size:
         return up
@@ -42,14 +40,26 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
         serving = (serving + others)[:size]
         if not serving or set(serving) == set(up):
             return up
-        return tuple(sorted(serving, key=lambda osd: pg.held.index(osd) if osd in pg.held
-                            else len(pg.held)))
+        places = {osd: place for place, osd in enumerate(pg.held)}
+        return tuple(sorted(serving, key=lambda osd: places.get(osd, len(pg.held))))
     serving += serving_order(others, serving_now)
     if not serving:
         return up
     primary = _primary(pg, up, serving, serving_now, is_up)
     serving = [primary, *(osd for osd in serving if osd != primary)][:size]
-    return up if set(serving) == set(up) else tuple(serving)
+    if set(serving) == set(up):
+        return up
+    return tuple(serving)
+
+
+def _acting_by_place(pg: Pg, up: Mapping, is_up: Callable[[int], bool]) -> Mapping:
+    acting = list(up)
+    for place, new in enumerate(up):
+        if not _has(pg, place, new):
+            acting[place] = _alive(pg, place, is_up)
+    if acting.count(NONE) == len(acting):
+        return up
+    return tuple(acting)
 
 
 def _primary(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
@@ -68,15 +78,23 @@ def _primary(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
 def _has(pg: Pg, place: int, osd: int) -> bool:
     """Returns True if an OSD may serve at a position: complete, or lacking only entries of the log.
     """
-    if (pg.held[place:place + 1] == (osd,)) if pg.erasure else osd in pg.held:
+    if pg.erasure:
+        has_all = pg.held[place:place + 1] == (osd,)
+    else:
+        has_all = osd in pg.held
+    if has_all:
         return osd != NONE
     transfer = pg.transfers.get((place, osd))
     return transfer is not None and transfer.serves
 
 
 def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
-    osd = pg.held[place] if place < len(pg.held) else NONE
-    return osd if osd != NONE and is_up(osd) else NONE
+    if place >= len(pg.held):
+        return NONE
+    osd = pg.held[place]
+    if osd != NONE and is_up(osd):
+        return osd
+    return NONE
 
 
 def peered_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
@@ -136,7 +154,9 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
     """Returns the number of objects that a member of `up` lacks."""
     transfer = pg.transfers.get((place, osd))
     if transfer is None:
-        return 0 if _has(pg, place, osd) else pg.num_objects
+        if _has(pg, place, osd):
+            return 0
+        return pg.num_objects
     total = transfer.total   # the hottest loop over moving PGs, hence without `missing`
     if transfer.copied >= total:
         return 0
@@ -151,7 +171,9 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
     if not serving:
         if not any(osd != NONE and is_up(osd) for osd in acting):
             return "stale+undersized+degraded+peered"  # no OSD is left to report
-        return "down" if any(not is_up(osd) for osd in pg.holders()) else "incomplete"
+        if any(not is_up(osd) for osd in pg.holders()):
+            return "down"
+        return "incomplete"
     enough = len(serving) >= min_size
     waiting = bool(pg.transfers)
     names = ["active"] if enough else []
@@ -161,8 +183,7 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
     if enough and not waiting and not counts.degraded:
         names.append("clean")
     if by_log:
-        names.append("recovering" if pg.backfilling else
-                     "recovery_toofull" if pg.toofull else "recovery_wait")
+        names.append(_progress(pg, "recovering", "recovery"))
     if len(serving) < size:
         names.append("undersized")
     if counts.degraded or untouched:
@@ -170,9 +191,18 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
     if acting != up and not pg.hides_remapped:
         names.append("remapped")
     if waiting and not by_log:
-        names.append("backfilling" if pg.backfilling else
-                     "backfill_toofull" if pg.toofull else "backfill_wait")
-    return "+".join(names if enough else names + ["peered"])
+        names.append(_progress(pg, "backfilling", "backfill"))
+    if not enough:
+        names.append("peered")
+    return "+".join(names)
+
+
+def _progress(pg: Pg, running: str, kind: str) -> str:
+    if pg.backfilling:
+        return running
+    if pg.toofull:
+        return f"{kind}_toofull"
+    return f"{kind}_wait"
 
 
 def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:
@@ -182,4 +212,6 @@ def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int
         return 220 + min_size - present
     if pg.transfers and all(transfer.by_log for transfer in pg.transfers.values()):
         return 180
-    return 140 + size - present if degraded else 100
+    if degraded:
+        return 140 + size - present
+    return 100

@@ -150,8 +150,9 @@ def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
     if osd == NONE:
         return True
     entry = topology.osds.get(osd)
-    return (entry is not None and float(entry["weight"]) > 0
-            and topology.crush.rule_weights(int(pool["crush_rule"])).get(osd, 0.0) > 0)
+    if entry is None or float(entry["weight"]) <= 0:
+        return False
+    return topology.crush.rule_weights(int(pool["crush_rule"])).get(osd, 0.0) > 0
 
 
 def _legality(raw: Mapping, pool: Dict[str, Any],
@@ -163,8 +164,11 @@ def _legality(raw: Mapping, pool: Dict[str, Any],
 
     def legal(osds: Sequence[int]) -> bool:
         present = [osd for osd in osds if osd != NONE]
-        return len(set(present)) == len(present) and (
-            not is_checkable or upmap.verify(topology.crush, rule, size, osds) is None)
+        if len(set(present)) != len(present):
+            return False
+        if not is_checkable:
+            return True
+        return upmap.verify(topology.crush, rule, size, osds) is None
     return legal
 
 
@@ -205,8 +209,10 @@ def _weight_changes(old: Dict[int, int], new: Dict[int, int]) -> Tuple[Set[int],
     raised: Set[int] = set()
     for osd in set(old) | set(new):
         change = min(new.get(osd, 0), WEIGHT_ONE) - min(old.get(osd, 0), WEIGHT_ONE)
-        if change:
-            (lowered if change < 0 else raised).add(osd)
+        if change < 0:
+            lowered.add(osd)
+        elif change > 0:
+            raised.add(osd)
     return lowered, raised
 
 
@@ -219,8 +225,9 @@ def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Se
     old = before.pools.get(int(pool["pool"]), pool)
     if (int(old["crush_rule"]), int(old["size"])) != (rule, int(pool["size"])):
         return True
-    return after.crush is not before.crush and (
-        before.crush.shape_below(rule) != after.crush.shape_below(rule))
+    if after.crush is before.crush:
+        return False
+    return before.crush.shape_below(rule) != after.crush.shape_below(rule)
 
 
 def _other_seed(pg: Pg, old: Dict[str, Any], new: Dict[str, Any]) -> bool:

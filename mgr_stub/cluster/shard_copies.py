@@ -90,9 +90,9 @@ def finish(cluster: Cluster, pg: Pg) -> None:
 
 
 def update_holders(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
-    """Orders the holders as the PG is mapped and removes shards that are not needed any more.
+    """Orders the holders like the PG's mapping and removes shards that are not needed any more.
 
-    As in Ceph such shards stay, and may serve, as long as the PG is not clean.
+    As in Ceph such shards stay, and may serve, until the PG is clean.
     """
     _hold_mapped(cluster, pg, arrived)
     acting = peering.wanted_acting(cluster, pg)

@@ -97,7 +97,9 @@ class OsdUsage:
     @property
     def utilization(self) -> float:
         """Returns used / size, 0..1; 0 for a device without a size."""
-        return self.used / self.total if self.total else 0.0
+        if self.total:
+            return self.used / self.total
+        return 0.0
 
     def _changed(self) -> int:
         return self._data + self._omap + self._metadata
@@ -246,7 +248,9 @@ class ShardRatios:
     def allocated(self, pool_id: int, osd: int, stored: ShardBytes) -> ShardBytes:
         """Returns the shard with the bytes that it takes on an OSD."""
         ratio = self.ratio(pool_id, osd)
-        return stored if ratio == 1.0 else stored._replace(data=int(stored.data * ratio))
+        if ratio == 1.0:
+            return stored
+        return stored._replace(data=int(stored.data * ratio))
 
 
 def position_ratios(size: int, data_chunks: int, chunk: int,

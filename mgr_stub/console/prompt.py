@@ -97,7 +97,9 @@ class Prompt(cmd.Cmd):
         """Returns the candidate that readline asks for, one after the other."""
         if state == 0:
             self._found = self.candidates(readline.get_line_buffer()[:readline.get_begidx()], text)
-        return f"{self._found[state]} " if state < len(self._found) else None
+        if state < len(self._found):
+            return f"{self._found[state]} "
+        return None
 
     def candidates(self, before: str, text: str) -> List[str]:
         """Returns the words that may follow the words `before`, and begin with `text`."""

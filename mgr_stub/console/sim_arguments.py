@@ -65,7 +65,9 @@ def parse_rate(word: str) -> float:
     if seconds <= 0:
         raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
     bytes_per_second = parse_size(amount[1:] if negative else amount) / seconds
-    return -bytes_per_second if negative else bytes_per_second
+    if negative:
+        return -bytes_per_second
+    return bytes_per_second
 
 
 def parse_jump(word: str) -> float:
@@ -122,5 +124,7 @@ def command(usage: str, act: Callable[..., Any],
         else:
             values[-1:] = [[parsers[-1](word) for word in words[len(parsers) - 1:]]]
         answer = act(target, *values)
-        return answer if isinstance(answer, str) else ""
+        if isinstance(answer, str):
+            return answer
+        return ""
     return run

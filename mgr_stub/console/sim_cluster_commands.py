@@ -40,7 +40,9 @@ def _pool_create(simulation: Simulation, words: List[str]) -> str:
 
 def _osd_allocation(simulation: Simulation, words: List[str]) -> str:
     plain, named = split_options(words, ("pool",))
-    pool = pool_events.pool_id_of(simulation, named["pool"]) if "pool" in named else None
+    pool = None
+    if "pool" in named:
+        pool = pool_events.pool_id_of(simulation, named["pool"])
     return command("osd allocation [pool=NAME] RATIO N...", partial(
         shard_events.set_allocation, pool_id=pool), parse_number, parse_osd)(simulation, plain)
 
@@ -53,7 +55,9 @@ def _of_pool(act: Callable[[Simulation, int, Any], None]) -> Callable[[Simulatio
 
 def _write(simulation: Simulation, name: str, wanted: int) -> str:
     taken = pool_events.write(simulation, name, wanted)
-    return "" if taken == wanted else f"only {taken} of {wanted} bytes found room"
+    if taken == wanted:
+        return ""
+    return f"only {taken} of {wanted} bytes found room"
 
 
 #: Arguments, action, and the parser of each argument, by command.

@@ -202,7 +202,9 @@ _HASHPSPOOL = 1
 def stable_mod(value: int, count: int) -> int:
     """Returns `value` modulo `count`, such that growing the count only splits, never shuffles."""
     mask = (1 << (count - 1).bit_length()) - 1
-    return value & mask if value & mask < count else value & mask >> 1
+    if value & mask < count:
+        return value & mask
+    return value & mask >> 1
 
 
 def placement_seed(pool_id: int, seed: int, pgp_num: int, hashpspool: bool = True) -> int:

@@ -124,7 +124,9 @@ class Chooser:
             if found is not None:
                 chosen.append(found[0])
                 leaves.append(found[1])
-        return leaves if to_leaf else chosen
+        if to_leaf:
+            return leaves
+        return chosen
 
     def _one_of_firstn(self, bucket: Bucket, position: int, type_id: int, to_leaf: bool,
                        chosen: List[int], leaves: List[int]) -> Optional[Tuple[int, int]]:
@@ -205,7 +207,9 @@ class Chooser:
         while bucket.straws:
             item = bucket.draw(x, r, position)
             if item >= 0:
-                return item if type_id == 0 else NONE
+                if type_id == 0:
+                    return item
+                return NONE
             bucket = buckets[item]
             if bucket.type_id == type_id:
                 return item

@@ -158,7 +158,9 @@ class _Block:
         while bucket.straws:
             item = bucket.draw(self._x, trial, index)
             if item >= 0:
-                return item if type_id == _OSD_TYPE else None
+                if type_id == _OSD_TYPE:
+                    return item
+                return None
             bucket = self._tree.buckets[item]
             if bucket.type_id == type_id:
                 return item

@@ -46,7 +46,9 @@ class Tree:
 
     def has(self, item: int) -> bool:
         """Returns True if a `take` of the item finds a device or a bucket."""
-        return item < self._max_devices if item >= 0 else item in self._dumped
+        if item < 0:
+            return item in self._dumped
+        return item < self._max_devices
 
     def bucket(self, bucket_id: int) -> Bucket:
         """Returns a bucket; ValueError if it, or one below it, is of a kind that is not computed
@@ -69,8 +71,11 @@ class Tree:
 def choose_args_for(dump: Mapping[str, Any], key: Optional[str]) -> Sequence[Mapping[str, Any]]:
     """Returns the choose_args set of that name (a pool id), else the default one, else none."""
     sets: Mapping[str, Sequence[Mapping[str, Any]]] = dump.get("choose_args") or {}
-    chosen = sets.get(key) if key is not None else None
-    return chosen if chosen is not None else sets.get(_DEFAULT_SET, ())
+    if key is not None:
+        chosen = sets.get(key)
+        if chosen is not None:
+            return chosen
+    return sets.get(_DEFAULT_SET, ())
 
 
 def _check_kind(dumped: Mapping[str, Any]) -> None:
@@ -207,4 +212,6 @@ class _Cloner:
 
 def _total(entries: Dict[int, Dict[str, List[List[float]]]], shadow: int, position: int) -> float:
     weight_set = entries.get(shadow, {}).get("weight_set", ())
-    return sum(weight_set[position]) if position < len(weight_set) else 0.0
+    if position >= len(weight_set):
+        return 0.0
+    return sum(weight_set[position])

@@ -351,7 +351,9 @@ class ThreadedHost(ModuleHost):
         """Returns the moment at which the next round, or another mgr's start, is due."""
         if self._serve_wait is None:
             return self._next_round
-        return float("inf") if self._serve_wait.ended else self._serve_wait.due
+        if self._serve_wait.ended:
+            return float("inf")
+        return self._serve_wait.due
 
     @next_round.setter
     def next_round(self, moment: float) -> None:

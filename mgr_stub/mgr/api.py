@@ -148,7 +148,9 @@ class MgrModuleApi:
 
     def get(self, data_name: str) -> Any:
         value = self._mgr.get(data_name)
-        return frozen(value) if self._mgr.shares_readings else value
+        if self._mgr.shares_readings:
+            return frozen(value)
+        return value
 
     def get_osdmap(self) -> Any:
         return self._mgr.get_osdmap()
@@ -162,7 +164,9 @@ class MgrModuleApi:
     def get_metadata(self, svc_type: str, svc_id: str,
                      default: Optional[Dict[str, str]] = None) -> Optional[Dict[str, str]]:
         found: Optional[Dict[str, str]] = self._mgr.metadata(svc_type, svc_id)
-        return default if found is None else found
+        if found is None:
+            return default
+        return found
 
     # -- options ------------------------------------------------------------------------------
 
@@ -176,7 +180,9 @@ class MgrModuleApi:
         """Returns the typed value; if not set the declared default, else `default`."""
         option = self._option(key)
         value = self._mgr.module_option(self.module_name, key)
-        return option.get("default", default) if value is None else value
+        if value is None:
+            return option.get("default", default)
+        return value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
         """Returns another module's option: `default` if not set, regardless of its declared
@@ -185,7 +191,9 @@ class MgrModuleApi:
         if module == self.module_name:
             return self.get_module_option(key, default)
         value = self._mgr.module_option(module, key)
-        return default if value is None else value
+        if value is None:
+            return default
+        return value
 
     def get_localized_module_option(self, key: str, default: Any = None) -> Any:
         """Returns the same as get_module_option, because this mgr has no value of its own."""
@@ -193,7 +201,9 @@ class MgrModuleApi:
         value = self._mgr.module_option(self.module_name, f"{self.get_mgr_id()}/{key}")
         if value is None:
             value = self._mgr.module_option(self.module_name, key)
-        return option.get("default", default) if value is None else value
+        if value is None:
+            return option.get("default", default)
+        return value
 
     def set_module_option(self, key: str, val: Any) -> None:
         self._option(key)
@@ -208,7 +218,9 @@ class MgrModuleApi:
 
     def get_store(self, key: str, default: Optional[str] = None) -> Optional[str]:
         value = self._mgr.store.get(key)
-        return default if value is None else str(value)
+        if value is None:
+            return default
+        return str(value)
 
     def set_store(self, key: str, val: Optional[str]) -> None:
         self._mgr.set_store(key, val)

@@ -32,7 +32,9 @@ class BuiltinBalancer:
     @property
     def active(self) -> bool:
         value = self._option("balancer", "active")
-        return True if value is None else bool(value)
+        if value is None:
+            return True
+        return bool(value)
 
     @property
     def mode(self) -> str:

@@ -33,7 +33,9 @@ def release_of(versions: Mapping[str, Any]) -> int:
 
 def style_of(release: int) -> str:
     """Returns the name of the module in this package that stands for `mgr_module` of a release."""
-    return "mgr_module_new" if release >= 20 else "mgr_module_old"
+    if release >= 20:
+        return "mgr_module_new"
+    return "mgr_module_old"
 
 
 def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> ModuleType:

@@ -111,7 +111,9 @@ class Mgr:
             "osd_map_tree": lambda: self._osd_tree(osdmap, crush),
             "health": lambda: health(self.all_health_checks()),
         }
-        return plain[name]() if name in plain else None
+        if name in plain:
+            return plain[name]()
+        return None
 
     def _osd_tree(self, osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
         """Returns the tree of OSDs; a read-only one is made once for a map."""

@@ -26,7 +26,9 @@ def answer_to(command: Dict[str, Any], osdmap: OsdMap, release: int) -> Optional
     if prefix == "osd dump" and command.get("format") == "json":
         return json.dumps(osdmap.dump(release))
     query = _QUERIES.get(prefix)
-    return None if query is None else query(osdmap)
+    if query is None:
+        return None
+    return query(osdmap)
 
 
 def _osd_stat(osdmap: OsdMap) -> str:
@@ -35,7 +37,9 @@ def _osd_stat(osdmap: OsdMap) -> str:
     inside = sum(1 for osd in osdmap.osds.values() if osd["in"])
     text = f"{len(osdmap.osds)} osds: {up} up, {inside} in; epoch: e{osdmap.epoch}\n"
     flags = sorted(osdmap.flags - _HIDDEN_FLAGS)
-    return text + (f"flags {','.join(flags)}\n" if flags else "")
+    if flags:
+        text += f"flags {','.join(flags)}\n"
+    return text
 
 
 #: Flags of every map, which `osd stat` leaves out.
@@ -67,8 +71,11 @@ def osd_tree(osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
 
 def _osd(osdmap: OsdMap, crush: CrushMap, osd: int) -> Dict[str, Any]:
     entry = osdmap.osds.get(osd, {})
-    state = entry.get("state", ())
-    status = "up" if entry.get("up") else "destroyed" if "destroyed" in state else "down"
+    status = "down"
+    if entry.get("up"):
+        status = "up"
+    elif "destroyed" in entry.get("state", ()):
+        status = "destroyed"
     kind = {"device_class": crush.classes[osd]} if osd in crush.classes else {}
     return {"id": osd, **kind, "type": "osd", "type_id": 0,
             "crush_weight": crush.osd_weight(osd), "depth": 2, "pool_weights": {},
@@ -102,7 +109,11 @@ def ok_to_stop(cluster: Cluster, osds: Set[int]) -> Tuple[int, str, str]:
 def health_status(checks: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns HEALTH_OK, HEALTH_WARN or HEALTH_ERR, by the most severe check."""
     severe = any(check.get("severity") == "error" for check in checks.values())
-    return "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
+    if severe:
+        return "HEALTH_ERR"
+    if checks:
+        return "HEALTH_WARN"
+    return "HEALTH_OK"
 
 
 def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[str, Any]]:

@@ -40,7 +40,9 @@ class ProgressEvent:
         found = {"id": self.id, "message": self.message, "refs": self.refs,
                  "started_at": self.started_at, "finished_at": now,
                  "add_to_ceph_s:": self.in_status}
-        return found if failure is None else dict(found, failed=True, failure_message=failure)
+        if failure is None:
+            return found
+        return dict(found, failed=True, failure_message=failure)
 
 
 class ProgressModule:

@@ -49,7 +49,9 @@ def _bound(option: Mapping[str, Any], name: str, type_name: str) -> Any:
     bound = option.get(name)
     if bound is None or bound == "":
         return None
-    return parse_value(type_name, str(bound)) if isinstance(bound, str) else bound
+    if isinstance(bound, str):
+        return parse_value(type_name, str(bound))
+    return bound
 
 
 def _parse_int(text: str) -> int:
@@ -264,4 +266,6 @@ def _module_key(module: str, name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

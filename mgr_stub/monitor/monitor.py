@@ -310,7 +310,9 @@ class Monitor:
         return f"set require_min_compat_client to {version}"
 
     def _flags(self, change: MapChange) -> FrozenSet[str]:
-        return self.cluster.map.flags if change.flags is None else change.flags
+        if change.flags is None:
+            return self.cluster.map.flags
+        return change.flags
 
     def _set_flag(self, command: Dict[str, Any], change: MapChange) -> str:
         names = self._flag_names(command)

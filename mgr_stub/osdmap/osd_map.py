@@ -79,7 +79,9 @@ class OsdMap:
 
     def reweight(self, osd: int) -> float:
         """Returns the reweight 0..1 (0 = out); an OSD that does not exist has none."""
-        return float(self.osds[osd]["weight"]) if osd in self.osds else 0.0
+        if osd not in self.osds:
+            return 0.0
+        return float(self.osds[osd]["weight"])
 
     def acting(self, pgid: str) -> Mapping:
         """Returns the acting set of the PG: its pg_temp without down OSDs, else its up set."""
@@ -94,7 +96,9 @@ class OsdMap:
             return temp
         erasure = is_erasure(self.pools[int(pgid.partition(".")[0])])
         present = up_from_mapping(temp, erasure, self)
-        return present if any(osd != NONE for osd in present) else self.up.get(pgid, ())
+        if any(osd != NONE for osd in present):
+            return present
+        return self.up.get(pgid, ())
 
     def _pool_of(self, pgid: str) -> Dict[str, Any]:
         return self.pools[int(pgid.partition(".")[0])]
@@ -113,7 +117,9 @@ class OsdMap:
         if not is_erasure(pool):
             return primary_of(up)
         place = primary_place(up, self.osds, pool, int(pgid.partition(".")[2], 16))
-        return up[place] if place >= 0 else -1
+        if place < 0:
+            return -1
+        return up[place]
 
     def acting_primary(self, pgid: str) -> int:
         """Returns the primary of the acting set."""
@@ -218,9 +224,10 @@ def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
 
 def primary_of(osds: Mapping) -> int:
     """Returns the first present member, -1 if there is none."""
-    if osds and osds[0] != NONE:
-        return osds[0]
-    return next((osd for osd in osds if osd != NONE), -1)
+    for osd in osds:
+        if osd != NONE:
+            return osd
+    return -1
 
 
 def pgids_of(pool_id: int, pool: MappingType[str, Any]) -> List[str]:
@@ -239,7 +246,9 @@ def marked_out(entry: Dict[str, Any], automatically: bool = False) -> Dict[str, 
     """
     if float(entry["weight"]) <= 0:
         return entry
-    state = sorted({*entry["state"], AUTO_OUT}) if automatically else entry["state"]
+    state = entry["state"]
+    if automatically:
+        state = sorted({*state, AUTO_OUT})
     return {**entry, "in": 0, "weight": 0.0, "old_weight": float(entry["weight"]), "state": state}
 
 
@@ -274,7 +283,9 @@ def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, An
     else:
         down = marked_down(entry)
         started = {**down, "up": 1, "up_from": epoch, "state": down["state"] + ["up"]}
-    return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started
+    if comes_in and AUTO_OUT in entry["state"]:
+        return marked_in(started)
+    return started
 
 
 #: Flags of single OSDs, CRUSH buckets and device classes (`osd set-group`), and the keys of the
@@ -311,8 +322,9 @@ def in_transition(pool: Dict[str, Any]) -> bool:
     good.
     """
     now = pg_nums(pool)
-    return not now["pg_num"] == now["pg_num_target"] == now["pg_num_pending"] or (
-        now["pg_placement_num"] != min(now["pg_num"], now["pg_placement_num_target"]))
+    if not now["pg_num"] == now["pg_num_target"] == now["pg_num_pending"]:
+        return True
+    return now["pg_placement_num"] != min(now["pg_num"], now["pg_placement_num_target"])
 
 
 def share_of(position: int, pg_num: int) -> int:
@@ -320,19 +332,25 @@ def share_of(position: int, pg_num: int) -> int:
     else 1.
     """
     half = (1 << (pg_num - 1).bit_length()) >> 1
-    return 2 if position < half and position + half >= pg_num else 1
+    if position < half and position + half >= pg_num:
+        return 2
+    return 1
 
 
 def parent_of(position: int) -> int:
     """Returns the position of the PG that a PG is split from and merged into."""
-    return position & ~(1 << (position.bit_length() - 1)) if position else 0
+    if position == 0:
+        return 0
+    return position & ~(1 << (position.bit_length() - 1))
 
 
 def is_merging(pool: Dict[str, Any], position: int) -> bool:
     """Returns True for a PG that is about to be merged into another, or to take one in."""
     counts = pg_nums(pool)
     sources = range(counts["pg_num_pending"], counts["pg_num"])
-    return position in sources or any(parent_of(source) == position for source in sources)
+    if position in sources:
+        return True
+    return any(parent_of(source) == position for source in sources)
 
 
 @dataclass

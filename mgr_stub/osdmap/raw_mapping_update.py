@@ -43,7 +43,9 @@ def _places(now: List[int], after: Mapping, before: Mapping, osd: int,
             return 0
         if now[place] in before and now[place] not in after:
             return 1
-        return 2 if after.index(osd) == place else 3
+        if after.index(osd) == place:
+            return 2
+        return 3
     return sorted(range(len(now)), key=rank)
 
 

@@ -49,7 +49,9 @@ def invert_items(mapped: Sequence[int], items: Items) -> Mapping:
 
 def _fan_out(step: Dict[str, object], size: int) -> int:
     number = int(str(step.get("num", 0)))
-    return number if number > 0 else number + size
+    if number > 0:
+        return number
+    return number + size
 
 
 def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
@@ -152,7 +154,9 @@ def primary_place(members: Sequence[int], osds: Osds, pool: MappingType[str, Any
     """Returns the index of the primary among the members of a PG's `up`; -1 if there is none."""
     present = [place for place, osd in enumerate(members) if osd != NONE]
     if not present or all(_affinity(osds, members[place]) >= WEIGHT_ONE for place in present):
-        return present[0] if present else -1
+        if present:
+            return present[0]
+        return -1
     pgp_num = int(pool.get("pg_placement_num") or pool["pg_num"])
     seed = placement_seed(int(pool["pool"]), position, pgp_num, has_hashpspool(pool))
     for place in present:

@@ -43,7 +43,9 @@ class Schedule(Timer):
         insort(self._waiting, (moment, self._count, action))   # no two have the same count
 
     def next_moment(self) -> Optional[float]:
-        return self._waiting[0][0] if self._waiting else None
+        if self._waiting:
+            return self._waiting[0][0]
+        return None
 
     def run(self) -> None:
         self._waiting.pop(0)[2]()

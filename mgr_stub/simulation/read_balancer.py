@@ -94,7 +94,9 @@ class OsdAutoOut(Timer):
         crush = self._cluster.crush
         since = [moment for osd, moment in self._down_since.items()
                  if not has_flag(osdmap, crush, osd, "noout")]
-        return min(since) + self._interval() if since else None
+        if since:
+            return min(since) + self._interval()
+        return None
 
     def _update(self, osds: Dict[int, Dict[str, Any]]) -> None:
         known = self._down_since

@@ -196,7 +196,9 @@ class Reports(Timer):
     @property
     def unreported(self) -> FrozenSet[int]:
         """Returns the OSDs without statistics in the mgr."""
-        return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
+        if self._cluster.clock.now < self._silent_until:
+            return self._silent
+        return frozenset()
 
     def _unknown(self) -> Dict[str, Pg]:
         """Returns the PGs that nobody has reported to this mgr."""
@@ -228,7 +230,9 @@ class Reports(Timer):
     @property
     def frozen_seconds(self) -> float:
         """Returns the seconds without any report; 0 if reports are not frozen."""
-        return self._cluster.clock.now - self._frozen_since if self._is_frozen else 0.0
+        if not self._is_frozen:
+            return 0.0
+        return self._cluster.clock.now - self._frozen_since
 
     @property
     def _is_frozen(self) -> bool:
@@ -242,15 +246,18 @@ class Reports(Timer):
             snapshot = self._frozen
         elif self._lag:
             snapshot = self._snapshots[0][1]
-        value = REPORTED[name](self._cluster) if snapshot is None else snapshot[name]
-        if snapshot is not None:
-            value = _of_existing_pools(name, value, self._cluster)
+        if snapshot is None:
+            value = REPORTED[name](self._cluster)
+        else:
+            value = _of_existing_pools(name, snapshot[name], self._cluster)
         if self._hanging and name == "osd_stats":
             value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
         unknown = self._unknown()
         if unknown or self.unreported:
             value = without_reports(name, value, self._cluster, self.unreported, unknown)
-        return self._noisy(name, value) if self.noise else value
+        if self.noise:
+            return self._noisy(name, value)
+        return value
 
     def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
         """Returns the records, with the last one of each hanging OSD."""
@@ -287,7 +294,7 @@ class Reports(Timer):
 
 
 def _of_existing_pools(name: str, value: Any, cluster: Cluster) -> Any:
-    """Returns an old snapshot without removed pools: the mgr drops those with the osdmap."""
+    """Returns an old reading without removed pools: the mgr drops those with the osdmap."""
     pools = cluster.map.pools
     if name == "pg_progress":
         return {**value, "pgs": {pgid: pg for pgid, pg in value["pgs"].items()

@@ -61,7 +61,9 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
     """
     peering = cluster.peering.get(pg.pgid)
     peers = peering is not None and cluster.clock.now > peering.since
-    return cluster.map.epoch if pg.backfilling or peers else pg.reported_epoch
+    if pg.backfilling or peers:
+        return cluster.map.epoch
+    return pg.reported_epoch
 
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
@@ -192,18 +194,26 @@ def _osd_stat(entry: Dict[str, Any], usage: OsdUsage, hidden: int,
     if last_entry is not entry or last_record is not record or last_period != period:
         shown = _shown(entry, record, period)
         usage.shown = entry, record, period, shown
-    return shown if usage.is_flat else copy.deepcopy(shown)
+    if usage.is_flat:
+        return shown
+    return copy.deepcopy(shown)
 
 
 def _shown(entry: Dict[str, Any], record: Optional[ReadOnlyDict], period: int) -> ReadOnlyDict:
-    shown: Dict[str, Any] = {**no_statistics(int(entry["osd"])), "seq": 0} if record is None else (
-        record)
-    added: Dict[str, Any] = {"up_from": entry["up_from"]} if "up_from" in entry else {}
-    reports = period if entry.get("up") else 0
-    if reports or "seq" in shown:
-        added["seq"] = reports + int(shown["seq"] if "seq" in shown else (
-            added.get("up_from", shown.get("up_from", 0)) << 32))
-    return ReadOnlyDict({**shown, **added})
+    if record is None:
+        shown = {**no_statistics(int(entry["osd"])), "seq": 0}
+    else:
+        shown = dict(record)
+    if "up_from" in entry:
+        shown["up_from"] = entry["up_from"]
+    reports = 0
+    if entry.get("up"):
+        reports = period
+    if "seq" in shown:
+        shown["seq"] = reports + int(shown["seq"])
+    elif reports:
+        shown["seq"] = reports + int(shown.get("up_from", 0) << 32)
+    return ReadOnlyDict(shown)
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:
@@ -279,7 +289,9 @@ def max_avail(cluster: Cluster, pool_id: int) -> int:
         if weights.get(osd, 0.0) > 0 and usage.total:
             until_full = max(0.0, usage.total * full - usage.used)
             free.append(until_full * total / weights[osd])
-    return int(min(free) / rate) if free else 0
+    if not free:
+        return 0
+    return int(min(free) / rate)
 
 
 def df(cluster: Cluster) -> Dict[str, Any]:

@@ -109,7 +109,7 @@ def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]
     """Returns an osds[] entry with up, in and state filled in and consistent."""
     weight = float(entry["weight"])
     state = [str(word) for word in entry.get("state", ["exists", "up"])]
-    up = int(entry["up"]) if "up" in entry else int("up" in state)
+    up = int(entry.get("up", "up" in state))
     if up and "up" not in state:
         state.append("up")
     return {"primary_affinity": 1.0, **entry, "osd": int(entry["osd"]), "weight": weight,
@@ -152,8 +152,9 @@ def _set_raw_mappings(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> No
         items: Items = cluster.map.upmap_items.get(pg.pgid, ())
         up = cluster.map.up[pg.pgid]
         raw = invert_items(up, items)
-        if apply_items(raw, items, cluster.is_out) == up and all(
-                cluster.map.is_up(osd) for osd in up):
+        if apply_items(raw, items, cluster.is_out) != up:
+            continue
+        if all(cluster.map.is_up(osd) for osd in up):
             pg.raw = raw
 
 
@@ -191,7 +192,9 @@ def _resume_backfill(cluster: Cluster) -> None:
                 temps[pg.pgid] = pg.held
             continue
         left = pg.stat("num_objects_misplaced") / max(1, pg.num_objects * len(wanted))
-        done = 1.0 - left if 0.0 < left < 1.0 else 0.0
+        done = 0.0
+        if 0.0 < left < 1.0:
+            done = 1.0 - left
         pg.transfers = {key: Transfer(source, key[1], pg.shard, done * pg.shard.total)
                     for key, source in wanted}
         pg.queued_at = cluster.clock.now
