@@ -840,7 +840,8 @@ class Balancer:
         return outcome._replace(seconds=seconds)
 
     def _throttled(self, snapshot: Snapshot) -> str:
-        """Returns the state while the rest of a plan waits for a limit: arrivals end that."""
+        """Returns the state while the rest of a plan waits for a limit. It is MOVING if moves of our
+        own will arrive, because arrivals end the wait."""
         return MOVING if self._count_arriving(snapshot, pg_states.STUCK) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:

@@ -114,7 +114,8 @@ def _outage_of(view: ClusterView) -> Optional[_Outage]:
 
 
 def _lasting_troubles(view: ClusterView) -> Set[str]:
-    """Returns the troubles of PGs that are no short peering."""
+    """Returns the troubles of PGs that have lasted longer than peering does; all of them while an
+    OSD is down."""
     found = set()
     for what in (INACTIVE, UNREPORTED, STRANDED):
         for since in view.troubles[what].values():
