@@ -253,7 +253,7 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
         ends = (move.source, move.target)
         if move.is_running:
             busy.update(ends)
-        elif osd in ends:
+        elif osd is not None and osd in ends:
             return _more_backfills(view)
     if osd is None and 2 * len(busy) > len(view.snapshot.osds):
         return _more_backfills(view)
