@@ -404,7 +404,8 @@ class Balancer:
 
     def _round_for_view(self, summary: ClusterSummary, settings: Settings,
                         is_needed: bool) -> float:
-        """Refreshes the view if that is needed, and decides nothing."""
+        """Refreshes the view if that is needed, and decides nothing. Returns the seconds until the
+        next round."""
         if not is_needed and self.execution is not None:
             is_needed = self.observer.is_behind(summary)
         if not is_needed and self.dispatcher.is_watched:
