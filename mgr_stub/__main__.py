@@ -68,12 +68,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _is_page(words: List[str]) -> bool:
-    """True for the command that writes an HTML page."""
+    """Returns True for the command that writes an HTML page."""
     return words[words[:1] == ["ceph"]:][:2] == ["equilibrium", "report"]
 
 
 def _print_answer(rc: int, out: str, err: str, aside: bool = False) -> int:
-    """Prints an answer as the `ceph` command does, on stderr if `aside`; returns the exit code for
+    """Prints an answer like the `ceph` command, on stderr if `aside`; returns the exit code for
     it."""
     if out:
         print(out if not out.endswith("\n") else out[:-1],

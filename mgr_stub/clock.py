@@ -42,12 +42,14 @@ class VirtualClock:
         self.wall_offset += seconds
 
     def elapsed(self) -> float:
-        """Virtual seconds since the simulation began."""
+        """Returns the virtual seconds since the simulation began."""
         return self.now - self.start
 
 
 def parse_timestamp(text: object) -> float:
-    """Seconds since the epoch of an ISO timestamp (UTC if it has no zone), or the default start."""
+    """Returns seconds since the epoch of an ISO timestamp (UTC if it has no zone), or the default
+    start.
+    """
     if not isinstance(text, str):
         return DEFAULT_START
     clean = re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text.strip().replace("Z", "+00:00"))
@@ -61,7 +63,8 @@ def parse_timestamp(text: object) -> float:
 
 
 def parse_span(text: str) -> float:
-    """Seconds in a time span such as `90`, `2h`, `1d12h` or `10 min`; StubError if invalid."""
+    """Returns seconds in a time span such as `90`, `2h`, `1d12h` or `10 min`; StubError if invalid.
+    """
     rest = text.strip().lower()
     total = 0.0
     if not rest:
@@ -77,12 +80,12 @@ def parse_span(text: str) -> float:
 
 
 def format_time(moment: float) -> str:
-    """A moment as Ceph stamps it: `2026-01-01T00:00:00.000000+0000`."""
+    """Returns a moment as Ceph stamps it: `2026-01-01T00:00:00.000000+0000`."""
     return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f+0000")
 
 
 def format_span(seconds: float) -> str:
-    """A time span as text: `45s`, `12m`, `3h20m`, `2d5h`."""
+    """Returns a time span as text: `45s`, `12m`, `3h20m`, `2d5h`."""
     whole = int(round(seconds))
     if whole < 60:
         return f"{whole}s"

@@ -19,10 +19,12 @@ class StubError(Exception):
 
 
 def invalid(message: str) -> StubError:
-    """An EINVAL with the sentence."""
+    """Returns a StubError (EINVAL) with the sentence."""
     return StubError(errno.EINVAL, message)
 
 
 def error_name(code: int) -> str:
-    """Name of a (negative or positive) errno as the `ceph` command prints it, e.g. `ENOENT`."""
+    """Returns the name of a (negative or positive) errno in the `ceph` command's form, e.g.
+    `ENOENT`.
+    """
     return errno.errorcode.get(abs(code), str(abs(code)))

@@ -34,13 +34,13 @@ class ReadOnlyRecords(Dict[Any, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """The same reading, read-only at all levels; costs one pass over it."""
+    """Returns the same reading, read-only at all levels; costs one pass over it."""
     freeze = _FREEZE.get(type(value))
     return value if freeze is None else freeze(value)
 
 
 def thawed(value: Any) -> Any:
-    """A copy of a frozen reading in lists and plain dicts."""
+    """Returns a copy of a frozen reading in lists and plain dicts."""
     if isinstance(value, dict):
         return {key: thawed(inner) for key, inner in value.items()}
     return [thawed(inner) for inner in value] if isinstance(value, (tuple, list)) else value

@@ -1,8 +1,8 @@
 """`python3 -m mgr_stub gather FILE`: the state of a real cluster, by Ceph's own commands.
 
-It runs where `ceph` does and only reads. The file is that of `equilibrium dump-state`, with the
-statistics of PGs as Ceph has them. Reports of PGs lag behind the osdmap; so up and acting sets are
-computed from the osdmap by CRUSH, as the mgr has them.
+It needs the command `ceph`, and only reads. The file is that of `equilibrium dump-state`, with
+Ceph's statistics of PGs. Reports of PGs lag behind the osdmap; so CRUSH computes up and acting sets
+from the osdmap, like the mgr.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Then, on any host, nothing of it reaches the cluster:
         -c 'equilibrium optimize p' -c 'equilibrium eval p' -c 'equilibrium show p'
     python3 -m mgr_stub --state state.json.xz --console"""
 
-#: What is kept of the record of a PG, and what is not of an OSD: much text that nothing reads.
+#: The keys kept of a PG's record, and the keys dropped of an OSD's: much text that nothing reads.
 _KEPT_OF_PG = frozenset((
     "pgid", "state", "version", "reported_epoch", "log_start", "ondisk_log_start", "log_size",
     "ondisk_log_size", "up_primary", "acting_primary", "blocked_by", "stat_sum"))
@@ -63,7 +63,9 @@ Json = Dict[str, Any]
 
 
 def main(words: Sequence[str]) -> int:
-    """`gather FILE [--anonymous]`; returns 0 or the errno of what one sentence tells."""
+    """Runs `gather FILE [--anonymous]`; returns 0, or the errno of an error that it prints as one
+    sentence.
+    """
     parser = argparse.ArgumentParser(
         prog="python3 -m mgr_stub gather", description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -84,7 +86,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def gather(path: str, anonymous: bool) -> None:
-    """Writes the file; StubError with one sentence where that fails, and there is none."""
+    """Writes the file; if that fails, raises StubError with one sentence and leaves no file."""
     say = partial(print, flush=True)
     folder = os.path.dirname(path) or "."
     if os.path.lexists(path):
@@ -107,7 +109,7 @@ def _without(record: Json, keys: Container[str]) -> Json:
 
 
 def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], None]) -> Json:
-    """The state of the cluster; `ask` runs a command of Ceph and returns its JSON."""
+    """Returns the state of the cluster; `ask` runs a command of Ceph and returns its JSON."""
     try:
         versions = ask("versions")
         options = [{key: one[key] for key in ("section", "name", "value")}
@@ -150,7 +152,7 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
 
 
 def _maps(ask: Callable[[str], Any]) -> List[Json]:
-    """osdmap, CRUSH map and PGs of one state."""
+    """Returns the osdmap, CRUSH map and PGs of one state."""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
@@ -174,8 +176,9 @@ def _pgids(osd_map: Json) -> Set[str]:
 
 
 def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> OsdMap:
-    """The osdmap with the up sets that it gives PGs; those that these report where CRUSH cannot be
-    computed."""
+    """Returns the osdmap with its up sets of the PGs; with the reported up sets if CRUSH cannot be
+    computed.
+    """
     topology = cluster.topology()
     up = dict(osd_map.up)
     reweights = topology.reweights()
@@ -190,14 +193,14 @@ def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> Os
 
 
 def _is_wanted(option: Mapping[str, Any]) -> bool:
-    """True for an option of Ceph that the simulation knows: a number, for all daemons of a kind or
-    one OSD."""
+    """Returns True if the simulation knows the option of Ceph: a number, for all daemons of a kind
+    or one OSD."""
     return (CORE_OPTIONS.get(option["name"], ("str",))[0] != "str" and not option.get("mask")
             and _SECTION.fullmatch(option["section"]) is not None)
 
 
 def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
-    """A sentence on each thing that the file lacks."""
+    """Returns a sentence on each thing that the file lacks."""
     told = []
     unknown = sum("unknown" in pg["state"] for pg in pg_map["pg_stats"])
     if unknown:
@@ -219,7 +222,8 @@ def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
 
 
 def _ask(command: str, say: Callable[[str], None]) -> Any:
-    """The JSON that `ceph COMMAND` answers; StubError with one sentence where it does not."""
+    """Returns the JSON that `ceph COMMAND` answers; StubError with one sentence if it fails.
+    """
     line = ["ceph", "--connect-timeout", str(_CONNECT_SECONDS), *command.split(), "--format",
             "json"]
     say(" ".join(line))

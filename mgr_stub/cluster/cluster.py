@@ -51,7 +51,7 @@ class Cluster:
     #: the mgr's version says of its origin.
     extras: Dict[str, Any]
     #: True if PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
-    #: backfilled, and the lowest id leads where the first of `up` is new.
+    #: backfilled, and the lowest id leads if the first of `up` is new.
     log_recovery: bool = True
     #: Entries of a PG's log that a backfill copies at most (osd_max_pg_log_entries).
     max_log_entries: int = 10_000
@@ -64,7 +64,7 @@ class Cluster:
     #: Pool id → ratio of its data that a copy takes in addition on the OSD where it arrives, and
     #: keeps: sparse or shared data is written out.
     copy_overhead: Dict[int, float] = field(default_factory=dict)
-    #: What shards take where OSDs or positions differ.
+    #: The bytes that shards take if OSDs or positions differ.
     shard_ratios: ShardRatios = field(default_factory=ShardRatios)
     #: PGs that an OSD has when it begins to withhold others.
     pgs_withheld_from: float = math.inf
@@ -72,7 +72,7 @@ class Cluster:
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None
     #: (pool id, OSD) → bytes of shards that left the OSD and that it has still to delete.
     undeleted: Dict[Tuple[int, int], int] = field(default_factory=dict)
-    #: Called with (pool id, OSD, shard, its position) where a shard leaves; None: deleted at once.
+    #: Called with (pool id, OSD, shard, its position) when a shard leaves; None: deleted at once.
     on_shard_left: Optional[Callable[[int, int, ShardBytes, int], None]] = None
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
@@ -95,32 +95,36 @@ class Cluster:
     # -- the map ------------------------------------------------------------------------------
 
     def is_out(self, osd: int) -> bool:
-        """True if the OSD exists and has a reweight of 0."""
+        """Returns True if the OSD exists and has a reweight of 0."""
         return self.map.exists(osd) and self.map.reweight(osd) <= 0
 
     def pgs_of(self, pool_id: int) -> List[Pg]:
-        """PGs of a pool in the order of their ids."""
+        """Returns the PGs of a pool in the order of their ids."""
         return [pg for pg in self.pgs.values() if pg.pool_id == pool_id]
 
     def withholds(self, osd: int) -> bool:
-        """True if the OSD has so many PGs that it takes no other."""
+        """Returns True if the OSD has so many PGs that it takes no other."""
         return int(self.usage[osd].dump().get("num_pgs", 0)) >= self.pgs_withheld_from
 
     def size_of(self, pg: Pg) -> int:
-        """`size` of the PG's pool."""
+        """Returns `size` of the PG's pool."""
         return int(self.map.pools[pg.pool_id]["size"])
 
     def min_size_of(self, pg: Pg) -> int:
-        """Shards without which a PG is inactive; at least k in an erasure-coded pool."""
+        """Returns the number of shards without which a PG is inactive; at least k in an
+        erasure-coded pool.
+        """
         pool = self.map.pools[pg.pool_id]
         return max(int(pool.get("min_size", 1)), self.map.data_chunks(pg.pool_id))
 
     def topology(self) -> Topology:
-        """The present map, as far as raw mappings depend on it."""
+        """Returns the present map, as far as raw mappings depend on it."""
         return Topology(self.crush, self.map.osds, self.map.pools)
 
     def upmap_base(self, pg: Pg) -> Mapping:
-        """The mapping that upmap items are applied to: a valid pg_upmap, else the raw mapping."""
+        """Returns the mapping that upmap items are applied to: a valid pg_upmap, else the raw
+        mapping.
+        """
         full = self.map.full_upmaps.get(pg.pgid)
         if full is None or any(self.is_out(osd) for osd in full):
             return pg.raw or ()
@@ -131,13 +135,15 @@ class Cluster:
                             self.map.chosen_primaries.get(pg.pgid), self.is_out)
 
     def mapped_osds(self, pg: Pg) -> Mapping:
-        """Mapping of a PG with its upmap items applied, down OSDs included."""
+        """Returns the mapping of a PG with its upmap items applied, down OSDs included."""
         if pg.raw is None:
             return self.map.up.get(pg.pgid, ())
         return self._apply_items(pg, self.map.upmap_items.get(pg.pgid, ()))
 
     def up_with_items(self, pg: Pg, items: Items) -> Mapping:
-        """The up set of a PG under some upmap items; a PG without raw mapping keeps its own."""
+        """Returns the up set of a PG under some upmap items; a PG without raw mapping keeps its
+        own.
+        """
         if pg.raw is None:
             return self.map.up.get(pg.pgid, ())
         mapped = self._apply_items(pg, items)
@@ -154,14 +160,16 @@ class Cluster:
     # -- PGs ----------------------------------------------------------------------------------
 
     def members(self, pg: Pg) -> Set[int]:
-        """OSDs that hold, or are to hold, a part of the PG."""
+        """Returns the OSDs that have, or will get, a part of the PG."""
         if not pg.movable:
             return (set(self.map.up.get(pg.pgid, ())) | set(pg.held)) - {NONE}
         # an OSD counts strays, too, until it has removed them (OSD::get_num_pgs)
         return set(pg.holders()) | (pg.targets() - pg.withheld_by) | {osd for _, osd in pg.strays}
 
     def log_length(self) -> int:
-        """Writes that the log of a PG keeps, by the mean number of PG shards of an OSD."""
+        """Returns the number of writes that the log of a PG keeps, by the mean number of PG shards
+        of an OSD.
+        """
         shards = sum(len(osds) for osds in self.map.up.values())
         return min(self.max_log_entries, log_length(shards / max(1, len(self.map.osds))))
 
@@ -182,7 +190,7 @@ class Cluster:
             table.pop(pg.pgid, None)
 
     def invalidate_sums(self) -> None:
-        """To be called when the list of PGs or their bytes have changed."""
+        """Discards sums that no longer hold after a change of the list of PGs or of their bytes."""
         self.revision += 1
         self.clean_sums.clear()
         self.progress_records.clear()
@@ -219,13 +227,15 @@ class Cluster:
         self.store(pool_id, osd, NOTHING.minus(shard), position)
 
     def shard_bytes(self, pg: Pg) -> ShardBytes:
-        """The bytes of one shard of a PG of its present size."""
+        """Returns the bytes of one shard of a PG of its present size."""
         data = max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id)
         metadata = max(0, int(round(self.metadata_per_object * pg.num_objects)))
         return ShardBytes(data, max(0, pg.omap_bytes), metadata)
 
     def utilizations(self) -> Dict[str, Dict[int, float]]:
-        """{device class: {osd: used / size}} of the OSDs with a size; classless ones under ''."""
+        """Returns {device class: {osd: used / size}} of the OSDs with a size; classless ones under
+        ''.
+        """
         found: Dict[str, Dict[int, float]] = {}
         for osd in sorted(self.usage):
             if self.usage[osd].total and self.map.exists(osd):

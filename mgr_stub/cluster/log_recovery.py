@@ -1,10 +1,10 @@
-"""PGs whose log reaches back to their first object: new members are recovered, not backfilled.
+"""Log recovery of PGs whose log reaches back to their first object, in place of backfill.
 
 Seen on 16.2.15 and 20.2.4. The log has all that a new member of `up` lacks, so the PG asks for no
-backfill. A member that lacks more than osd_async_recovery_min_cost writes is not in the acting set
-while it is filled, as long as min_size others serve (asynchronous recovery); one that lacks fewer
-serves at once. `norebalance` and `nobackfill` stop neither, and the old members keep their copies
-until the PG is clean.
+backfill. If a member lacks more than osd_async_recovery_min_cost writes, it joins the acting set
+when it is filled, provided that min_size others serve (asynchronous recovery). A member that lacks
+fewer serves at once. `norebalance` and `nobackfill` stop neither, and the old members keep their
+copies until the PG is clean.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .pg import Pg
 #: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
 ASYNC_MIN_COST = 100
 
-#: Bytes of a write, assumed where the statistics do not count writes.
+#: Bytes of a write, assumed if the statistics do not count writes.
 _DEFAULT_WRITE_BYTES = 1 << 20
 
 #: Log entries of all PGs of an OSD (osd_target_pg_log_entries_per_osd), and the bounds of one PG
@@ -29,12 +29,13 @@ _MAX_ENTRIES = 10_000
 
 
 def log_length(pgs_per_osd: float) -> int:
-    """Writes that the log of a PG keeps."""
+    """Returns the number of writes that the log of a PG keeps."""
     return int(min(_MAX_ENTRIES, max(_MIN_ENTRIES, _ENTRIES_PER_OSD / max(1.0, pgs_per_osd))))
 
 
 def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
-    """Writes in a PG's life if its log still has them all, else None; from its pg_stats[] record.
+    """Returns the number of writes in a PG's life if its log still has them all, else None; from
+    its pg_stats[] record.
 
     For a record without log_start its writes, objects and bytes are compared with `length`.
     """
@@ -50,13 +51,15 @@ def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
 
 
 def is_by_log(pg: Pg) -> bool:
-    """True if all transfers of the PG go to new members and are done by its log."""
+    """Returns True if all transfers of the PG go to new members and are done by its log."""
     return bool(pg.transfers) and all(transfer.by_whole_log for transfer in pg.transfers.values())
 
 
 def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
                   is_up: Callable[[int], bool], serving_now: Mapping = ()) -> Mapping:
-    """The acting set of such a PG; marks the transfers of members outside of it as `is_async`."""
+    """Returns the acting set of a PG that recovers by its log; marks transfers to other OSDs as
+    `is_async`.
+    """
     costly = (pg.writes or 0) > ASYNC_MIN_COST
     new = {place for place in pg.transfers}
     if pg.erasure:
@@ -73,7 +76,7 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
 
 
 def serving_order(osds: Sequence[int], serving_now: Mapping) -> List[int]:
-    """OSDs outside of `up` in the order in which Ceph asks them to serve.
+    """Returns the OSDs in the order in which Ceph asks them to serve.
 
     Those that serve now come first, then the lowest ids (PeeringState::calc_replicated_acting).
     """
@@ -86,7 +89,9 @@ AsyncTargets = List[Tuple[int, int]]
 
 def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], primary: int,
               costly: bool) -> Tuple[Mapping, AsyncTargets]:
-    """The primary is complete; then `up`, then old members; new ones with high ids stay out."""
+    """Returns the acting set of a replicated PG, and the members to fill asynchronously. A complete
+    primary leads; then `up`, then old members; new members with high ids stay out.
+    """
     new = {osd for _, osd in pg.transfers}
     wanted = list(up)
     is_led_by_new = bool(wanted) and wanted[0] in new
@@ -105,7 +110,9 @@ def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], p
 
 def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool,
                is_up: Callable[[int], bool]) -> Tuple[Mapping, AsyncTargets]:
-    """Positions of new members become holes, highest ids first; old members fill other holes."""
+    """Returns the acting set of an erasure-coded PG, and the members to fill asynchronously.
+    Positions of new members become holes, highest ids first; old members fill other holes.
+    """
     acting = list(up)
     for position, old in enumerate(pg.held[:len(up)]):
         if acting[position] == NONE and old != NONE and is_up(old):

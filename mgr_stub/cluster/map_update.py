@@ -114,7 +114,7 @@ def _hold_as_mapped(cluster: Cluster, pg: Pg) -> None:
 
 
 def _pgs_on(cluster: Cluster, osds: Set[int]) -> Set[str]:
-    """Ids of the PGs that are mapped to some of the OSDs or have data on them."""
+    """Returns the ids of the PGs that are mapped to some of the OSDs or have data on them."""
     if not osds:
         return set()
     return {pg.pgid for pg in cluster.pgs.values()
@@ -130,13 +130,13 @@ def _is_on(cluster: Cluster, pg: Pg, osds: Set[int]) -> bool:
 
 
 def _with_other_affinity(before: Osds, after: Osds) -> Set[int]:
-    """OSDs whose primary affinity has changed."""
+    """Returns the OSDs whose primary affinity has changed."""
     return {osd for osd, entry in after.items() if osd in before
             and entry.get("primary_affinity", 1.0) != before[osd].get("primary_affinity", 1.0)}
 
 
 def _flapped(before: Osds, after: Osds) -> Set[int]:
-    """OSDs that have come up or gone down."""
+    """Returns the OSDs that have come up or gone down."""
     return {osd for osd, entry in after.items()
             if bool(entry["up"]) != bool(before.get(osd, {}).get("up", 0))}
 
@@ -169,7 +169,7 @@ def _without_pools(cluster: Cluster, pool_ids: Set[int]) -> Dict[str, Any]:
 
 
 def _merged(table: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
-    """A table of the osdmap with changed entries; empty ones are removed."""
+    """Returns a table of the osdmap with changed entries; empty ones are removed."""
     merged = {**table, **changes}
     return {key: value for key, value in merged.items() if value}
 
@@ -199,7 +199,7 @@ def _delete_pg(cluster: Cluster, pg: Pg) -> None:
 class UpSets(Dict[str, Mapping]):
     """{pgid: up set} under a map with other reweights, each computed when it is first asked for.
 
-    As in a mgr's copy of the map, upmap items are applied as they stand: no monitor cleans them.
+    As in a mgr's copy of the map, all upmap items are applied: no monitor cleans them.
     """
 
     def __init__(self, cluster: Cluster, base: OsdMap, crush: CrushMap, after: OsdMap) -> None:
@@ -242,7 +242,7 @@ class UpSets(Dict[str, Mapping]):
         after = self._after_change
         if pg.raw is not None:
             return mapping.foreseen(pg, before, after)
-        # it lacks an OSD: CRUSH's result is its raw mapping where that explains its up set
+        # it lacks an OSD: CRUSH's result is its raw mapping if it explains its up set
         if _up(pg, mapping.compute(before, *pg.order, before.reweights()),
                self._base) != self._base.up[pg.pgid]:
             return None
@@ -250,7 +250,7 @@ class UpSets(Dict[str, Mapping]):
 
 
 def _up(pg: Pg, raw: Mapping, osdmap: OsdMap) -> Mapping:
-    """The up set of a PG with a raw mapping under a map."""
+    """Returns the up set of a PG with a raw mapping under a map."""
     def is_out(osd: int) -> bool:
         return osdmap.exists(osd) and osdmap.reweight(osd) <= 0
     full = osdmap.full_upmaps.get(pg.pgid)
@@ -266,8 +266,9 @@ def _up(pg: Pg, raw: Mapping, osdmap: OsdMap) -> Mapping:
 
 def with_reweights(cluster: Cluster, base: OsdMap, crush: CrushMap, osdmap: OsdMap,
                    reweights: MappingType[int, float]) -> OsdMap:
-    """The epoch after `osdmap` with other reweights. `base` is the newest map of the cluster,
-    from which its raw mappings come; `osdmap` is that one or one made of it here."""
+    """Returns the epoch after `osdmap` with other reweights. `base` is the newest map of the
+    cluster and determines its raw mappings; `osdmap` is that map, or was made of it here.
+    """
     osds = dict(osdmap.osds)
     for osd, reweight in reweights.items():
         if osd in osds:   # Ceph's map has a weight for every id; only existing OSDs are mapped to

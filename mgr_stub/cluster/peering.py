@@ -13,7 +13,7 @@ from .pg_state import acting_of
 
 
 def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
-    """The acting set that results from peering; a PG that is `down` keeps its own."""
+    """Returns the acting set that results from peering; a PG that is `down` keeps its own."""
     if blockers_of(cluster, pg):
         return cluster.map.acting(pg.pgid)
     up = cluster.map.up.get(pg.pgid, ())
@@ -23,7 +23,7 @@ def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
 
 
 def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
-    """The pg_temp entry that the PG asks for once peered; None if its up set can serve."""
+    """Returns the pg_temp entry that the PG asks for once peered; None if its up set can serve."""
     acting = wanted_acting(cluster, pg)
     up = cluster.map.up.get(pg.pgid, ())
     if acting != up:
@@ -34,7 +34,7 @@ def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
 
 
 def blockers_of(cluster: Cluster, pg: Pg) -> Set[int]:
-    """Down OSDs without which the PG cannot know its last writes.
+    """Returns the down OSDs without which the PG cannot know its last writes.
 
     Of every acting set that served writes since the PG was clean, enough OSDs to read the data
     have to be up (PeeringState::build_prior, PastIntervals::PriorSet).
@@ -61,11 +61,11 @@ def record_interval(cluster: Cluster, pg: Pg) -> None:
 
 
 def hides_remapped(cluster: Cluster, pg: Pg, temp: Optional[Mapping]) -> bool:
-    """True if an OSD that is new to the PG becomes its primary by a pg_temp entry alone.
+    """Returns True if an OSD that is new to the PG becomes its primary by a pg_temp entry alone.
 
-    Seen on 20.2.4: such a primary begins without the mark of being remapped
-    (PeeringState::init), which only a change of the sets would set, and once it is clean it
-    reports nothing as misplaced.
+    Seen on 20.2.4: such a primary begins without the mark of being remapped (PeeringState::init),
+    because only a change of the sets would set it. Once it is clean it reports nothing as
+    misplaced.
     """
     if not temp or pg.pgid not in cluster.map.pg_temp:
         return False

@@ -10,8 +10,8 @@ from ..frozen import ReadOnlyDict
 from ..osdmap.upmap import Mapping
 from .usage import NOTHING, ShardBytes
 
-#: States of a PG in the state file that the simulation can move; a PG in another state is reported
-#: as in the file and stays where it is.
+#: States of a PG in the state file that the simulation can move; a PG in another state stays on its
+#: OSDs, and its report stays that of the file.
 _MOVABLE_STATES = {"active", "clean", "remapped", "backfilling", "backfill_wait",
                    "backfill_toofull", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
 
@@ -24,7 +24,7 @@ Place = Tuple[int, int]
 
 
 def pg_order(pgid: str) -> Tuple[int, int]:
-    """(pool, position) of a PG id, e.g. (2, 31) of `2.1f`; ValueError if it is none."""
+    """Returns (pool, position) of a PG id, e.g. (2, 31) of `2.1f`; ValueError if it is none."""
     pool, _, position = pgid.partition(".")
     return int(pool), int(position, 16)
 
@@ -32,8 +32,8 @@ def pg_order(pgid: str) -> Tuple[int, int]:
 class Transfer:
     """A shard that is being copied from the OSD `source` to the OSD `target`.
 
-    With `by_log` the target has the shard except for what was written while it was down. With
-    `by_whole_log` the target is new and gets the whole shard by the PG's log; if it is also
+    With `by_log` the target has the shard except for the writes that it missed while it was down.
+    With `by_whole_log` the target is new and gets the whole shard by the PG's log; if it is also
     `is_async`, it does not serve before it is complete (asynchronous recovery).
     """
 
@@ -61,22 +61,24 @@ class Transfer:
 
     @property
     def serves(self) -> bool:
-        """True if the target serves the PG although it is not complete."""
+        """Returns True if the target serves the PG although it is not complete."""
         return self.by_log and not self.is_async
 
     @property
     def remaining(self) -> float:
-        """Bytes still to be copied."""
+        """Returns the bytes still to be copied."""
         return max(0.0, self.total - self.copied)
 
     @property
     def to_go(self) -> float:
-        """Bytes to be copied until others of its PG get objects as well, or it is complete."""
+        """Returns the bytes to be copied until others of its PG get objects as well, or it is
+        complete.
+        """
         return (self.total if self.ahead is None else self.ahead.copied) - self.copied
 
     @property
     def missing(self) -> float:
-        """Share of the shard that has not arrived, 0 to 1."""
+        """Returns the share of the shard that has not arrived, 0 to 1."""
         return self.remaining / self.total if self.total else 0.0
 
     def resize(self, shard: ShardBytes) -> None:
@@ -98,8 +100,8 @@ class PgHistory:
         self.writes: Optional[int] = None
         #: Entries of its log.
         self.log_entries = log_entries
-        #: Writes and bytes of clients since the simulation began; and what they were when a shard
-        #: that was complete became a stray.
+        #: Writes and bytes of clients since the simulation began; and the same at the time when a
+        #: complete shard became a stray.
         self.written = 0, 0
         self.left_at: Dict[Place, Tuple[int, int]] = {}
         #: OSDs whose log begins later: a backfill has copied only the newest entries.
@@ -113,7 +115,7 @@ class PgHistory:
 
 
 class Pg(PgHistory):
-    """A PG: its raw mapping, where its data is, and what is being copied.
+    """A PG: its raw mapping, the places of its data, and the transfers of its shards.
 
     `raw` is None for a PG whose raw mapping is unknown; such a PG keeps its up set. `held` lists
     the OSDs with complete data, by position, down ones included. While all of them are up it is
@@ -171,9 +173,10 @@ class Pg(PgHistory):
         self.queued_at = 0.0
         self.backfilling = False
         self.toofull = False
-        #: Targets that have withheld it, as they have too many PGs: it stays activating, also when
-        #: they have room again, until it peers anew (OSD.cc, maybe_wait_for_max_pg, consume_map).
-        #: Where one of them is its primary it does not peer, and waits for room.
+        #: Targets that have withheld the PG because they have too many PGs. It stays activating
+        #: until it peers again, even if they can take it by then (OSD.cc, maybe_wait_for_max_pg,
+        #: consume_map). If its primary withholds it, it does not peer before the primary can take
+        #: it.
         self.withheld_by: FrozenSet[int] = frozenset()
         #: Moment at which a target that was too full is asked again.
         self.retry_at = 0.0
@@ -200,16 +203,16 @@ class Pg(PgHistory):
         self.progress_record = self.stats_record = self.waiting_report = self.report_now = None
 
     def stat(self, name: str) -> int:
-        """A figure of the PG's stat_sum in the file; 0 when it has none."""
+        """Returns a figure of the PG's stat_sum in the file; 0 when it has none."""
         return int(self.stats.get("stat_sum", {}).get(name, 0))
 
     @property
     def movable(self) -> bool:
-        """True if the simulation can move its data: its raw mapping is known."""
+        """Returns True if the simulation can move its data: its raw mapping is known."""
         return self.raw is not None
 
     def state_is_movable(self, size: int) -> bool:
-        """True if the file shows a healthy PG with all of its members in up and acting."""
+        """Returns True if the file shows a healthy PG with all of its members in up and acting."""
         names = set(self.file_state.split("+"))
         if "active" not in names or not names <= _MOVABLE_STATES:
             return False
@@ -219,11 +222,11 @@ class Pg(PgHistory):
         return True
 
     def state_is_healable(self) -> bool:
-        """True if the file shows nothing worse than a missing OSD."""
+        """Returns True if the file shows nothing worse than a missing OSD."""
         return not self.has_full_upmap and set(self.file_state.split("+")) <= _HEALABLE_STATES
 
     def holders(self) -> List[int]:
-        """OSDs with complete data."""
+        """Returns the OSDs with complete data."""
         return [osd for osd in self.held if osd != NONE]
 
     def complete_strays(self) -> List[Place]:
@@ -236,15 +239,15 @@ class Pg(PgHistory):
         self.left_at[place] = self.written
 
     def held_places(self) -> List[Place]:
-        """(position, OSD) of the OSDs with complete data."""
+        """Returns (position, OSD) of the OSDs with complete data."""
         return [(position, osd) for position, osd in enumerate(self.held) if osd != NONE]
 
     def targets(self) -> Set[int]:
-        """OSDs that a shard is being copied to."""
+        """Returns the OSDs that a shard is being copied to."""
         return {transfer.target for transfer in self.transfers.values()}
 
     def wanted_transfers(self, up: Mapping) -> List[Tuple[Place, int]]:
-        """((position, target), source) of every shard that `up` needs and `held` has not.
+        """Returns ((position, target), source) of every shard that `up` needs and `held` has not.
 
         The source is NONE if no OSD has the shard.
         """
@@ -257,12 +260,16 @@ class Pg(PgHistory):
         return [((0, osd), first) for osd in up if osd not in self.held]
 
     def misplaced_objects(self) -> int:
-        """Object copies that have not arrived, whether the PG reports them yet or not."""
+        """Returns the number of object copies that have not arrived, whether the PG reports them
+        yet or not.
+        """
         return sum(int(round(self.num_objects * transfer.missing))
                    for transfer in self.transfers.values())
 
     def recovered(self) -> int:
-        """num_bytes_recovered: an object counts once, when all its moving shards have arrived."""
+        """Returns num_bytes_recovered: an object counts once, when all its moving shards have
+        arrived.
+        """
         if not self.transfers:
             return self.recovered_bytes
         least = min(transfer.accounted.total / transfer.total if transfer.total else 0.0
@@ -270,5 +277,5 @@ class Pg(PgHistory):
         return self.recovered_bytes + int(self.num_bytes * least)
 
     def remaining_bytes(self) -> int:
-        """Bytes still to be copied of all its shards."""
+        """Returns the bytes still to be copied of all its shards."""
         return int(sum(transfer.remaining for transfer in self.transfers.values()))

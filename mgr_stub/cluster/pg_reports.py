@@ -47,18 +47,21 @@ def _is_clean(cluster: Cluster, pg: Pg, up: Tuple[int, ...]) -> bool:
 
 
 def state_of(cluster: Cluster, pg: Pg) -> str:
-    """The state that the PG reports; that of an unmovable PG stays as in the state file."""
+    """Returns the state that the PG reports; that of an unmovable PG stays as in the state file."""
     return reported(cluster, pg)[0]
 
 
 def misplaced_of(cluster: Cluster, pg: Pg) -> int:
-    """Misplaced object copies that the PG reports; none before it has peered with its up set."""
+    """Returns the misplaced object copies that the PG reports; none before it has peered with its
+    up set.
+    """
     return reported(cluster, pg)[1].misplaced
 
 
 def reported(cluster: Cluster, pg: Pg) -> Report:
-    """The PG's report, valid between two changes of the map; cached for a PG that waits, and for
-    others while no time passes and nothing changes."""
+    """Returns the PG's report, valid between two changes of the map; cached for a PG that waits,
+    and for others while no time passes and nothing changes.
+    """
     waiting = pg.waiting_report
     if waiting is not None and not pg.backfilling and waiting[0] == pg.toofull:
         cached: Report = waiting[1]
@@ -76,7 +79,7 @@ def reported(cluster: Cluster, pg: Pg) -> Report:
 
 
 def compute_report(cluster: Cluster, pg: Pg) -> Report:
-    """The PG's report, not cached: valid in the middle of a change of the map as well."""
+    """Returns the PG's report, not cached: valid in the middle of a change of the map as well."""
     counts = counts_of(cluster, pg)
     if not pg.movable:
         return pg.file_state, counts
@@ -107,7 +110,9 @@ def _is_merging(cluster: Cluster, pg: Pg) -> bool:
 
 
 def _peering_state(cluster: Cluster, pg: Pg, peering: Peering) -> str:
-    """At the moment of the change the mgr still has the last report."""
+    """Returns the state while the PG peers. At the moment of the change the mgr still has the last
+    report.
+    """
     if cluster.clock.now <= peering.since:
         return "unknown" if pg.creating else peering.last_state
     if pg.creating:
@@ -116,7 +121,7 @@ def _peering_state(cluster: Cluster, pg: Pg, peering: Peering) -> str:
 
 
 def counts_of(cluster: Cluster, pg: Pg) -> Counts:
-    """Misplaced and degraded object copies that a PG reports; none while it peers."""
+    """Returns the misplaced and degraded object copies that a PG reports; none while it peers."""
     if not pg.movable:
         return Counts(pg.stat("num_objects_misplaced"), pg.stat("num_objects_degraded"))
     if pg.pgid not in cluster.unclean:
@@ -129,7 +134,7 @@ def counts_of(cluster: Cluster, pg: Pg) -> Counts:
     acting = cluster.map.acting(pg.pgid)
     has_data = bool(pg.transfers) or not set(up).isdisjoint(pg.held)
     if acting == up and not has_data:
-        return _NO_COUNTS  # no OSD has the data, or none that has it is up
+        return _NO_COUNTS  # no OSD with the data is up
     if blockers_of(cluster, pg):
         return _NO_COUNTS
     if pg.hides_remapped and not pg.transfers and NONE not in acting:

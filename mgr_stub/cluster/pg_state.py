@@ -23,7 +23,7 @@ class Counts(NamedTuple):
 
 def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[int], bool],
               serving_now: Optional[Mapping] = None) -> Mapping:
-    """The OSDs that serve the PG; `up` itself if no other set has more of the data.
+    """Returns the OSDs that serve the PG; `up` itself if no other set has more of the data.
 
     `serving_now` is the acting set at the beginning of peering; its primary stays primary if
     possible. None is the simulator's older rule, not Ceph's: the first holder leads.
@@ -54,10 +54,10 @@ def acting_of(pg: Pg, up: Mapping, size: int, min_size: int, is_up: Callable[[in
 
 def _primary(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
             is_up: Callable[[int], bool]) -> int:
-    """The primary: the first of `up` if it has the data, else the OSD with the longest log.
+    """Returns the primary: the first of `up` if it has the data, else the OSD with the longest log.
 
     Among equals it is the present primary, then the lowest id (PeeringState::find_best_info). An
-    OSD filled by backfill may have a shorter log than the others until the next write.
+    OSD filled by backfill can have a shorter log than the others until the next write.
     """
     if up and up[0] in serving and up[0] in pg.held:
         return up[0]
@@ -66,7 +66,8 @@ def _primary(pg: Pg, up: Mapping, serving: Sequence[int], serving_now: Mapping,
 
 
 def _has(pg: Pg, place: int, osd: int) -> bool:
-    """True if an OSD may serve at a position: complete, or lacking only entries of the log."""
+    """Returns True if an OSD may serve at a position: complete, or lacking only entries of the log.
+    """
     if (pg.held[place:place + 1] == (osd,)) if pg.erasure else osd in pg.held:
         return osd != NONE
     transfer = pg.transfers.get((place, osd))
@@ -79,7 +80,7 @@ def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
 
 
 def peered_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
-    """Misplaced and degraded object copies of a PG that has peered."""
+    """Returns the misplaced and degraded object copies of a PG that has peered."""
     if is_by_log(pg):
         return _counts_by_log(pg, up, acting, size)
     if not pg.erasure:
@@ -106,7 +107,8 @@ def _replicated_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Count
 
 
 def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
-    """Counts of a PG that recovers by its log: old members count as sources wherever they are.
+    """Returns the counts of a PG that recovers by its log: old members count as sources at any
+    position.
 
     They do so once recovery has begun: a PG that waits has not asked them yet.
     """
@@ -131,7 +133,7 @@ def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
 
 
 def _missing(pg: Pg, place: int, osd: int) -> int:
-    """Objects that a member of `up` lacks."""
+    """Returns the number of objects that a member of `up` lacks."""
     transfer = pg.transfers.get((place, osd))
     if transfer is None:
         return 0 if _has(pg, place, osd) else pg.num_objects
@@ -143,7 +145,7 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
 
 def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
              is_up: Callable[[int], bool], counts: Counts) -> str:
-    """The state of a PG that has peered, in Ceph's terms and their order."""
+    """Returns the state of a PG that has peered, in Ceph's terms and their order."""
     places = enumerate(acting) if pg.erasure else ((0, osd) for osd in acting)
     serving = [osd for place, osd in places if osd != NONE and _has(pg, place, osd)]
     if not serving:
@@ -174,7 +176,7 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
 
 
 def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:
-    """Ceph's priority of a reservation: PGs with fewer copies come first."""
+    """Returns Ceph's priority of a reservation: PGs with fewer copies come first."""
     present = sum(1 for osd in acting if osd != NONE)
     if present < min_size:
         return 220 + min_size - present

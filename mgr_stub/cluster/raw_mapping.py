@@ -1,6 +1,6 @@
 """Raw mappings of all PGs, updated when the CRUSH map, the reweights or the pools change.
 
-Loading computes nothing: the raw mapping implied by the state file holds until an event can affect
+Loading computes nothing: the raw mapping implied by the state file stays until an event can affect
 the PG. Then CRUSH is computed for it with the first map and the map after the event (see
 osdmap/raw_mapping_update.py). A lower reweight affects only PGs that have the OSD, since CRUSH's
 other draws stay the same; every other change affects all PGs of pools whose rule reaches it.
@@ -31,7 +31,7 @@ class Topology(NamedTuple):
     pools: Dict[int, Dict[str, Any]]
 
     def reweights(self) -> Dict[int, int]:
-        """16.16 reweights of the OSDs that exist."""
+        """Returns the 16.16 reweights of the OSDs that exist."""
         return {osd: int(float(entry["weight"]) * WEIGHT_ONE)
                 for osd, entry in self.osds.items()}
 
@@ -50,7 +50,7 @@ class _Change:
         self.lowered_since_first, _ = _weight_changes(self.first_weights, self.new_weights)
         self.reached = {pool_id for pool_id, pool in after.pools.items()
                         if _reaches(pool, before, after, raised)}
-        #: pools of another rule: CRUSH places their PGs anew
+        #: pools of another rule: CRUSH places their PGs again
         self.replaced = {pool_id for pool_id, pool in after.pools.items() if int(
             before.pools.get(pool_id, pool)["crush_rule"]) != int(pool["crush_rule"])}
         self.folded = {pool_id for pool_id, pool in after.pools.items() if pool_id in before.pools
@@ -72,7 +72,7 @@ class RawMapping:
 
     def compute(self, topology: Topology, pool_id: int, position: int,
                 reweights: Dict[int, int]) -> Mapping:
-        """CRUSH's result for a PG; StubError if the map has features not supported here."""
+        """Returns CRUSH's result for a PG; StubError if the map has features not supported here."""
         if self._mapper is None or self._mapper_crush is not topology.crush:
             self._mapper = Mapper(topology.crush.as_dump())
             self._mapper_crush = topology.crush
@@ -84,7 +84,9 @@ class RawMapping:
             raise invalid(f"CRUSH cannot be computed: {error}") from None
 
     def follow(self, pgs: Sequence[Pg], before: Topology, after: Topology) -> Dict[str, Mapping]:
-        """{pgid: raw mapping} of the PGs whose raw mapping changes from one map to the other."""
+        """Returns {pgid: raw mapping} of the PGs whose raw mapping changes from one map to the
+        other.
+        """
         change = self._change(before, after)
         affected = [pg for pg in _affected(pgs, change) if pg.raw is not None]
         # all with the first map at first: the mapper is made for one CRUSH map at a time
@@ -102,8 +104,9 @@ class RawMapping:
         return changed
 
     def foreseen(self, pg: Pg, before: Topology, after: Topology) -> Mapping:
-        """The raw mapping that `follow` would give a PG that is not folded onto another one, where
-        its rule stays; changes no mapping."""
+        """Returns the raw mapping that `follow` would give a PG; changes no mapping. The PG is not
+        folded onto another one, and its rule stays.
+        """
         last = self._foreseen
         if last is None or last.before is not before or last.after is not after:
             last = self._foreseen = self._change(before, after)
@@ -124,7 +127,7 @@ class RawMapping:
 
 
 def _followed(pg: Pg, now: Mapping, change: _Change, raws: Dict[str, Mapping]) -> Mapping:
-    """The raw mapping after a change; `now`: CRUSH's result then."""
+    """Returns the raw mapping after a change; `now`: CRUSH's result then."""
     after, (raw, known) = change.after, pg.origin or ((), ())
     pool = after.pools[pg.pool_id]
     parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
@@ -143,7 +146,7 @@ def _followed(pg: Pg, now: Mapping, change: _Change, raws: Dict[str, Mapping]) -
 
 
 def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
-    """True if a raw mapping may contain the OSD; a hole is allowed."""
+    """Returns True if a raw mapping may contain the OSD; a hole is allowed."""
     if osd == NONE:
         return True
     entry = topology.osds.get(osd)
@@ -168,7 +171,8 @@ def _legality(raw: Mapping, pool: Dict[str, Any],
 # -- PGs that an event can affect -----------------------------------------------------------------
 
 def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
-    """PGs whose CRUSH result may differ; those onto which others are folded come first."""
+    """Yields the PGs whose CRUSH result may differ; those onto which others are folded come first.
+    """
     before = change.before
     after = change.after
     lowered = change.lowered
@@ -194,7 +198,9 @@ def _maps_to(pg: Pg, osds: Set[int]) -> bool:
 
 
 def _weight_changes(old: Dict[int, int], new: Dict[int, int]) -> Tuple[Set[int], Set[int]]:
-    """OSDs with a lower and OSDs with a higher reweight than before; removed ones have 0."""
+    """Returns the OSDs with a lower and the OSDs with a higher reweight than before; removed ones
+    have 0.
+    """
     lowered: Set[int] = set()
     raised: Set[int] = set()
     for osd in set(old) | set(new):
@@ -205,7 +211,7 @@ def _weight_changes(old: Dict[int, int], new: Dict[int, int]) -> Tuple[Set[int],
 
 
 def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Set[int]) -> bool:
-    """True if the pool's rule can choose a raised OSD or goes through a changed bucket."""
+    """Returns True if the pool's rule can choose a raised OSD or goes through a changed bucket."""
     rule = int(pool["crush_rule"])
     serving = after.crush.rule_weights(rule)
     if any(osd in serving for osd in raised):
@@ -218,7 +224,7 @@ def _reaches(pool: Dict[str, Any], before: Topology, after: Topology, raised: Se
 
 
 def _other_seed(pg: Pg, old: Dict[str, Any], new: Dict[str, Any]) -> bool:
-    """True if a change of pgp_num folds the PG onto another one than before."""
+    """Returns True if a change of pgp_num folds the PG onto another one than before."""
     position = pg.order[1]
     return stable_mod(position, _pgp_num(old)) != stable_mod(position, _pgp_num(new))
 

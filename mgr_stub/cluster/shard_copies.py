@@ -16,7 +16,7 @@ DONE_BYTES = 0.5
 
 
 def account_copied(cluster: Cluster, pg: Pg) -> None:
-    """Makes the statistics of the OSDs show what has been copied of a PG."""
+    """Makes the statistics of the OSDs show the bytes copied of a PG."""
     for place, transfer in pg.transfers.items():
         done = transfer.remaining <= DONE_BYTES
         here = transfer.shard if done else transfer.shard.part(transfer.copied)
@@ -51,7 +51,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
             _drop_partial(cluster, pg, place, transfer)
     for place, transfer in old.items():
         if cluster.map.exists(place[1]) and not cluster.map.is_up(place[1]):
-            # pg_info_t::last_backfill, and what it is missing, stay on its disk
+            # pg_info_t::last_backfill, and the list of missing objects, stay on its disk
             pg.strays[place] = pg.partial_strays[place] = transfer.accounted
             pg.left_at.pop(place, None)
         else:
@@ -130,7 +130,7 @@ def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
 
 
 def mark_missed_writes(cluster: Cluster, pg: Pg) -> None:
-    """To be called before clients write: holders that are down become strays."""
+    """Makes strays of the holders that are down; called before clients write."""
     before = cluster.members(pg)
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
@@ -157,7 +157,7 @@ def lose_osd_data(cluster: Cluster, pg: Pg, osd: int) -> None:
 
 
 def discard_copies(cluster: Cluster, pg: Pg) -> None:
-    """Discards what has been copied so far."""
+    """Discards all bytes copied so far."""
     account_copied(cluster, pg)
     before = cluster.members(pg)
     for place, transfer in pg.transfers.items():
@@ -178,7 +178,9 @@ def update_num_pgs(cluster: Cluster, before: Set[int], after: Set[int]) -> None:
 
 
 def _reader(cluster: Cluster, pg: Pg, up: Mapping, wanted: int) -> int:
-    """The OSD that a shard is read from: the wanted one if up, else one of `up`, else a holder."""
+    """Returns the OSD that a shard is read from: the wanted one if up, else one of `up`, else a
+    holder.
+    """
     if wanted != NONE and cluster.map.is_up(wanted):
         return wanted
     alive = [osd for osd in pg.holders() if cluster.map.is_up(osd)]
@@ -194,10 +196,10 @@ def _new_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Transf
 
 
 def _resumed_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Optional[Transfer]:
-    """The transfer to an OSD that has come back with an old shard of its own.
+    """Returns the transfer to an OSD that has come back with an old shard of its own.
 
-    It gets what has been written since: by the log where that reaches back so far, else by a
-    backfill, which compares all objects and copies those that differ.
+    The OSD gets the writes that it missed: by the log if that reaches back so far, else by a
+    backfill. A backfill compares all objects and copies the different ones.
     """
     there = pg.strays.pop(place, None)
     if there is None:
@@ -226,7 +228,7 @@ def _purge_strays(cluster: Cluster, pg: Pg) -> None:
 
 
 def _reuse_strays(cluster: Cluster, pg: Pg, up: Mapping) -> None:
-    """Makes complete strays holders again where they are wanted or a shard is missing."""
+    """Makes complete strays holders again if they are wanted or a shard is missing."""
     is_up = cluster.map.is_up
     for position, osd in pg.complete_strays():
         if not is_up(osd):

@@ -1,4 +1,4 @@
-"""Bytes on the simulated OSDs: the size of a shard, and the statistics that show it.
+"""Bytes on the simulated OSDs: the size of a shard, and the statistics of it.
 
 A shard has num_bytes (erasure-coded: num_bytes / k, rounded down) of data, all of the PG's omap
 bytes, and metadata: bytes per object, the slope of a regression line through (objects on the OSD,
@@ -6,11 +6,11 @@ bytes, and metadata: bytes per object, the slope of a regression line through (o
 device and never moves. The slope is kept between 0 and the lowest metadata per object of any OSD,
 so that no OSD's metadata can become negative.
 
-How much the same shard takes on an OSD, and at a position of its PG.
+A shard takes different bytes on different OSDs, and at different positions of its PG.
 
-OSDs that were made with another min_alloc_size, or that compress, allocate more or less for what
-they store. In an EC-optimized pool parity is as large as the first data shard, and the others hold
-what is left of an object (Ceph's ECUtil.h; exact to the byte on 20.2.4).
+OSDs with another min_alloc_size, or with compression, allocate more or fewer bytes than they store.
+In an EC-optimized pool parity is as large as the first data shard, and the others store the rest of
+an object (Ceph's ECUtil.h; exact to the byte on 20.2.4).
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ShardBytes(NamedTuple):
         return data + omap + metadata
 
     def part(self, copied: float) -> ShardBytes:
-        """The part of the shard when `copied` of its total bytes have arrived."""
+        """Returns the part of the shard when `copied` of its total bytes have arrived."""
         if copied >= self.total:
             return self
         share = copied / self.total
@@ -53,7 +53,7 @@ NOTHING = ShardBytes(0, 0, 0)
 
 
 def metadata_per_object(points: Iterable[Tuple[int, int]]) -> float:
-    """Bytes of metadata per object from (objects, internal_metadata) of every OSD."""
+    """Returns the bytes of metadata per object from (objects, internal_metadata) of every OSD."""
     known = [(float(x), float(y)) for x, y in points if y > 0]
     ceiling = min((y / x for x, y in known if x > 0), default=0.0)
     if not known:
@@ -78,7 +78,7 @@ class OsdUsage:
         self._data = 0
         self._omap = 0
         self._metadata = 0
-        #: Allocated bytes beyond those that are stored: by min_alloc_size; below 0 by compression.
+        #: Allocated minus stored bytes: above 0 by min_alloc_size, below 0 by compression.
         self._padding = 0
         self._pgs = 0
         #: True if the file's record has no lists, which its read-only copies would share.
@@ -96,15 +96,14 @@ class OsdUsage:
 
     @property
     def utilization(self) -> float:
-        """Used / size, 0..1; 0 for a device without a size."""
+        """Returns used / size, 0..1; 0 for a device without a size."""
         return self.used / self.total if self.total else 0.0
 
     def _changed(self) -> int:
         return self._data + self._omap + self._metadata
 
     def add(self, shard: ShardBytes, stored: Optional[int] = None) -> None:
-        """Adds a shard as it is allocated. `stored`: its bytes of data that are stored, where these
-        are others."""
+        """Adds an allocated shard. `stored`: its stored bytes of data, if these are others."""
         data, omap, metadata = shard
         self._dumped = None
         if stored is not None:
@@ -122,7 +121,7 @@ class OsdUsage:
         self._pgs += difference
 
     def statfs(self, hidden_omap: int = 0) -> Dict[str, int]:
-        """The statfs figures now; never negative. Hidden omap counts as metadata."""
+        """Returns the statfs figures now; never negative. Hidden omap counts as metadata."""
         file = self._record["statfs"]
         now = {key: int(file.get(key, 0)) for key in _STATFS_KEYS}
         now["available"] -= self._changed()
@@ -133,7 +132,7 @@ class OsdUsage:
         return {key: max(0, value) for key, value in now.items()}
 
     def dump(self, hidden_omap: int = 0) -> ReadOnlyDict:
-        """The osd_stats[] record now; equal to the file's while nothing has moved."""
+        """Returns the osd_stats[] record now; equal to the file's while nothing has moved."""
         if self._dumped is None or self._dumped[0] != hidden_omap:
             self._dumped = hidden_omap, self._dump(hidden_omap)
         return self._dumped[1]
@@ -162,18 +161,19 @@ class PoolUsage:
 
     def __init__(self, records: List[Dict[str, Any]]) -> None:
         self._records = {(int(r["poolid"]), int(r["osd"])): r for r in records}
-        #: (pool id, OSD) → what has come since: allocated bytes, omap, stored bytes
+        #: (pool id, OSD) → the increase since: allocated bytes, omap, stored bytes
         self._changed: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
         self._is_shown = bool(records)
         self._has_begun = False
 
     def begin(self) -> None:
-        """Has a table that the file does not have begin with nothing."""
+        """Makes a table that the file does not have begin empty."""
         self._is_shown = self._has_begun = True
 
     def by_pool(self) -> Dict[int, Dict[str, int]]:
-        """Pool id → what its `store_stats` have of data: sums over its OSDs, as the mgr makes them.
-        Empty where the file's own are shown."""
+        """Returns pool id → the data of its `store_stats`: sums over its OSDs, like the mgr's.
+        Empty if the file's own are shown.
+        """
         sums: Dict[int, Dict[str, int]] = {}
         for record in self.dump() if self._has_begun else ():
             of_pool = sums.setdefault(record["poolid"], {"allocated": 0, "data_stored": 0})
@@ -182,7 +182,7 @@ class PoolUsage:
         return sums
 
     def add(self, pool_id: int, osd: int, shard: ShardBytes, stored: int) -> None:
-        """Adds a shard as it is allocated, and its bytes of data that are stored."""
+        """Adds an allocated shard, and its stored bytes of data."""
         if self._is_shown:
             data, omap, held = self._changed.get((pool_id, osd), (0, 0, 0))
             self._changed[pool_id, osd] = (data + shard.data, omap + shard.omap, held + stored)
@@ -194,7 +194,7 @@ class PoolUsage:
             del self._changed[key]
 
     def dump(self) -> List[Dict[str, Any]]:
-        """The pool_statfs[] records now, sorted by pool and OSD."""
+        """Returns the pool_statfs[] records now, sorted by pool and OSD."""
         shown = []
         for pool_id, osd in sorted(set(self._records) | set(self._changed)):
             record: Optional[Dict[str, Any]] = self._records.get((pool_id, osd))
@@ -209,7 +209,7 @@ class PoolUsage:
 
 
 def empty_record(osd: int, size: int) -> Dict[str, Any]:
-    """The osd_stats[] record of an OSD of `size` bytes that has nothing yet."""
+    """Returns the osd_stats[] record of an OSD of `size` bytes that has nothing yet."""
     zeros = dict.fromkeys(("num_pgs", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta"), 0)
     return {"osd": osd, **zeros, "kb": size >> 10, "kb_avail": size >> 10,
             "statfs": {**dict.fromkeys(_STATFS_KEYS, 0), "total": size, "available": size}}
@@ -229,29 +229,31 @@ class ShardRatios:
 
     @property
     def is_plain(self) -> bool:
-        """True if no ratio is set."""
+        """Returns True if no ratio is set."""
         return not self.allocation and not self.positions
 
     def stored(self, pool_id: int, position: int, shard: ShardBytes) -> ShardBytes:
-        """The shard with the bytes that it stores at its position."""
+        """Returns the shard with the bytes that it stores at its position."""
         ratios = self.positions.get(pool_id)
         if ratios is None or position >= len(ratios):
             return shard
         return shard._replace(data=int(shard.data * ratios[position]))
 
     def ratio(self, pool_id: int, osd: int) -> float:
-        """Allocated ÷ stored bytes of a pool on an OSD."""
+        """Returns allocated ÷ stored bytes of a pool on an OSD."""
         return self.allocation.get((pool_id, osd), self.allocation.get((None, osd), 1.0))
 
     def allocated(self, pool_id: int, osd: int, stored: ShardBytes) -> ShardBytes:
-        """The shard with the bytes that it takes on an OSD."""
+        """Returns the shard with the bytes that it takes on an OSD."""
         ratio = self.ratio(pool_id, osd)
         return stored if ratio == 1.0 else stored._replace(data=int(stored.data * ratio))
 
 
 def position_ratios(size: int, data_chunks: int, chunk: int,
                     object_bytes: int) -> Tuple[float, ...]:
-    """Of an EC-optimized pool of objects of `object_bytes`, cut into chunks of `chunk` bytes."""
+    """Returns the ratios of an EC-optimized pool: objects of `object_bytes`, cut into chunks of
+    `chunk` bytes.
+    """
     whole, rest = divmod(object_bytes, chunk * data_chunks)
     by_shard: List[int] = [
         -(-(whole * chunk + max(0, min(chunk, rest - shard * chunk))) // _PAGE) * _PAGE

@@ -29,7 +29,7 @@ class Progress:
         print(f"\n   TIME   {classes}  MISPLACED  MOVING       LEFT  UPMAPS")
 
     def __call__(self) -> None:
-        """Called after every round."""
+        """Shows the cluster; called after every round."""
         moving = bool(self._session.simulation.backfill.moving())
         if self._session.clock.now >= self._next_line or moving != self._was_moving:
             self._next_line = self._session.clock.now + _LINE_EVERY
@@ -69,7 +69,7 @@ def run_demo(session: Session) -> int:
 
 
 def _show(session: Session, command: str) -> None:
-    """Runs a command and prints it with its answer; StubError where it fails."""
+    """Runs a command and prints it with its answer; StubError if it fails."""
     print(f"\n$ ceph {command}")
     rc, out, err = session.command(command)
     if rc:

@@ -20,7 +20,7 @@ from .sim_arguments import command, parse_number, parse_osd, parse_ratio, parse_
 
 
 def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
-    """The answer if the words are a known monitor command, else None."""
+    """Returns the answer if the words are a known monitor command, else None."""
     plain, wanted_json = _without_format(words)
     for prefix, handler in _HANDLERS.items():
         length = len(prefix.split())
@@ -92,13 +92,13 @@ def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
 
 def _changing(usage: str, act: Callable[..., Any],
               *parsers: Callable[[str], Any]) -> Callable[[Mgr, List[str], bool], Answer]:
-    """A command that changes the cluster at once."""
+    """Returns a command that changes the cluster at once."""
     run = command(usage, act, *parsers)
     return lambda mgr, words, _: (0, run(mgr.simulation, words), "")
 
 
 def _set_ratio(simulation: Simulation, ratio: float, place: int) -> None:
-    """Ceph refuses no order of the three; the simulation does."""
+    """Sets a ratio. Ceph accepts the three in any order; the simulation does not."""
     ratios = [simulation.cluster.map.ratio(name)
               for name in ("nearfull_ratio", "backfillfull_ratio", "full_ratio")]
     ratios[place] = ratio
@@ -143,7 +143,7 @@ def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
 
 
 def _pg_states(mgr: Mgr, words: List[str], _: bool) -> Answer:
-    """The PGs that are not clean, or the one that is named."""
+    """Returns the PGs that are not clean, or the one that is named."""
     cluster = mgr.cluster
     if words[:1] == ["dump_stuck"]:
         pgs = cluster.unclean
@@ -193,7 +193,7 @@ def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 
 
 def _status(mgr: Mgr, _: List[str], __: bool) -> Answer:
-    """The lines of `ceph -s` that the simulation has figures for."""
+    """Returns the lines of `ceph -s` that the simulation has figures for."""
     checks = mgr.all_health_checks()
     lines = ["health: " + health_status(checks)]
     lines += ["        " + check["summary"] for check in checks.values()]
@@ -204,7 +204,7 @@ def _status(mgr: Mgr, _: List[str], __: bool) -> Answer:
 
 
 def _df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
-    """In bytes, as `osd df` here."""
+    """Returns the answer of `ceph df` in bytes, like `osd df` here."""
     space = mgr.get("df")
     if wanted_json:
         return 0, json.dumps(space), ""

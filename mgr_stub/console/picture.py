@@ -1,8 +1,7 @@
-"""`sim picture`: what the OSDs' utilization and the misplaced copies have been since the start, as
-SVG.
+"""`sim picture`: the OSDs' utilization and the misplaced copies since the start, as SVG.
 
-One thin line an OSD, in the color of its device class; dashed lines for the bound of each class, as
-the module tells it now, and for nearfull. Below it the misplaced ratio and its limit.
+One thin line an OSD, in the color of its device class; dashed lines for the bound of each class, by
+the module's present answer, and for nearfull. Below it the misplaced ratio and its limit.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ _STYLE = "".join((
     ".a{stroke:#777}.g{stroke:#33363d}.m{stroke:#e6e6e6}text.h{stroke:#16181d}",
     _DARK_STROKES, "}"))
 
-#: Of the picture, whose units are pixels where it is as wide as a telephone.
+#: Of the picture; its units are pixels if it is as wide as a telephone.
 _WIDTH, _LEFT, _RIGHT, _HEIGHT, _LOW_HEIGHT = 420, 40.0, 404.0, 220.0, 56.0
-#: Most parts of the axis of time, and what is lost at most by leaving a point out, in pixels.
+#: Most parts of the axis of time, and the largest error by leaving a point out, in pixels.
 _MOST_PARTS = 6
 _NEAR = 0.25
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
 
 def picture(host: ModuleHost) -> str:
-    """The picture; of the bounds and the limit only where the module tells them."""
+    """Returns the picture; with the bounds and the limit if the module reports them."""
     host.course.sample(host.cluster, host.clock.elapsed(), is_last=True)
     course = host.course
     classes = host.cluster.crush.classes
@@ -72,7 +71,7 @@ def picture(host: ModuleHost) -> str:
     upper = _Panel(y + 2.0, _HEIGHT, low, high, span)
     shapes += upper.frame(unit[1], [low + 0.1 * part for part in range(
         int(10.0 * (high - low) + 0.01) + 1)])
-    # of many, single ones are fainter, so that it shows where most are, and the bound between them
+    # single lines of many are fainter, so that the densest range and the bound stay visible
     shapes += [f'<g stroke-opacity="{min(0.75, max(0.2, 30.0 / len(course.used))):.2g}">', *[
         upper.curve(f"o {colors[of_class[osd]]}", course.times, values)
         for osd, values in sorted(course.used.items())], "</g>"]
@@ -140,7 +139,7 @@ class _Panel:
                          f' width="{_RIGHT - _LEFT:g}" height="{self._height:g}"/>']
 
     def level(self, kind: str, value: float, text: str = "") -> str:
-        """A line over the whole time, with its name above its end."""
+        """Returns a line over the whole time, with its name above its end."""
         y = self._y(value)
         line = _line(kind, _LEFT, y, _RIGHT, y)
         if not text:
@@ -148,7 +147,7 @@ class _Panel:
         return line + _text(_RIGHT - 4.0, y - 4.0, text, ' class="h" text-anchor="end"')
 
     def curve(self, kind: str, times: Sequence[float], values: Sequence[float]) -> str:
-        """A line through the values; NaN is where there are none."""
+        """Returns a line through the values; NaN is a missing one."""
         points = [(self._x(time), self._y(value)) for time, value in zip(times, values)
                   if value == value]
         return (f'<path class="{kind}" d="M'
@@ -156,7 +155,7 @@ class _Panel:
 
 
 def _thinned(points: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
-    """Without the points that a line between their neighbors shows as well."""
+    """Returns the points without those that a line between their neighbors shows as well."""
     kept = list(points[:1])
     steepest, flattest = math.inf, -math.inf   # of lines from the last kept one that are near
     for (x, y), (next_x, next_y) in zip(points[1:], points[2:]):

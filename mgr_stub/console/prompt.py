@@ -37,13 +37,13 @@ class Prompt(cmd.Cmd):
         self._is_terminal = sys.stdin.isatty()
         self._runs = False   # a command
         self.prompt = "equilibrium> " if self._is_terminal else ""
-        #: Exit code of the first command that failed; 0 at a terminal, where people have seen it.
+        #: Exit code of the first command that failed; 0 at a terminal, because people have seen it.
         self.code = 0
         if readline is not None:
             readline.set_completer_delims(" \t")
 
     def run(self) -> int:
-        """Until `exit` or the end of input; returns `code`."""
+        """Runs commands until `exit` or the end of input; returns `code`."""
         if self._is_terminal:
             self.intro = "'help' lists the commands, the tab key completes them, 'exit' ends"
         while True:
@@ -51,7 +51,7 @@ class Prompt(cmd.Cmd):
                 self.cmdloop()
                 return self.code
             except KeyboardInterrupt:
-                if self._runs:   # what it was about is half done
+                if self._runs:   # the interrupted command is half done
                     return self._show(-errno.EINTR, "", "interrupted in a command: begin anew")
                 print("^C")
                 self.intro = None
@@ -94,13 +94,13 @@ class Prompt(cmd.Cmd):
     # -- completion ---------------------------------------------------------------------------
 
     def complete(self, text: str, state: int) -> Optional[str]:   # type: ignore[override]
-        """What readline asks for, one after the other."""
+        """Returns the candidate that readline asks for, one after the other."""
         if state == 0:
             self._found = self.candidates(readline.get_line_buffer()[:readline.get_begidx()], text)
         return f"{self._found[state]} " if state < len(self._found) else None
 
     def candidates(self, before: str, text: str) -> List[str]:
-        """Words that may follow the words `before`, and begin with `text`."""
+        """Returns the words that may follow the words `before`, and begin with `text`."""
         words = before.split()
         words = words[words[:1] == ["ceph"] or words[:1] == ["help"]:]
         known = [name.split() for name in self._names()]

@@ -47,9 +47,10 @@ class Session:
                    own_job_thread: bool = False,
                    load_module: Callable[[], type] = load_equilibrium,
                    frozen: bool = True) -> Session:
-        """A session over a state file (None: the demo cluster); StubError if it is not valid.
+        """Returns a session over a state file (None: the demo cluster); StubError if it is not
+        valid.
 
-        Without a release it plays the one that the file tells.
+        Without a release it plays that of the file.
         """
         name = path or DEMO_STATE
         state = read_state(name)
@@ -91,12 +92,14 @@ class Session:
 
     @property
     def module(self) -> Any:
-        """The module's object; None while no mgr is active."""
+        """Returns the module's object; None while no mgr is active."""
         return self.host.module
 
     @property
     def command_log(self) -> List[LoggedCommand]:
-        """All commands that the monitor has been sent, with their times, senders and results."""
+        """Returns all commands that the monitor has been sent, with their times, senders and
+        results.
+        """
         return self.host.simulation.monitor.log
 
     # -- commands -----------------------------------------------------------------------------
@@ -110,7 +113,7 @@ class Session:
         return self.command_words(words)
 
     def command_words(self, words: List[str]) -> Answer:
-        """As `command`, for a line that is already split into words."""
+        """Does the same as `command`, for a line that is already split into words."""
         if words[:1] == ["ceph"]:
             words = words[1:]
         answer = self.dispatch(words)
@@ -130,7 +133,7 @@ class Session:
             return error.code, "", error.message
 
     def _run_interrupting(self, line: str) -> None:
-        """Runs a command line in the middle of a module's call (`sim meanwhile`)."""
+        """Runs a command line in the middle of a module's call."""
         code = self.dispatch(shlex.split(line))[0]
         for listener in self.listeners:
             listener(line, code)
@@ -151,7 +154,7 @@ class Session:
 
 
 def _as_sent(out: str) -> str:
-    """What an mgr sends of a module's output: it drops empty lines (seen on 16.2.15, 20.2.4)."""
+    """Returns a module's output without empty lines, like an mgr (seen on 16.2.15, 20.2.4)."""
     return "".join(f"{line}\n" for line in out.split("\n") if line)
 
 
@@ -174,7 +177,7 @@ class ThreadedSession(Session):
         self._commands.shutdown(wait=False)
 
     def post(self, line: str) -> Future[Answer]:
-        """Has the commands' thread run a line; the caller may be any thread of the module."""
+        """Makes the commands' thread run a line; the caller may be any thread of the module."""
         return self._commands.submit(self._locked_dispatch, line.split())
 
     def dispatch(self, words: List[str]) -> Answer:

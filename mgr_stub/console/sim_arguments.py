@@ -10,7 +10,7 @@ from ..monitor.config import parse_value
 
 
 def parse_osd(word: str) -> int:
-    """The number of `3` or `osd.3`."""
+    """Returns the number of `3` or `osd.3`."""
     text = word[len("osd."):] if word.startswith("osd.") else word
     if not (text.isascii() and text.isdigit()):
         raise invalid(f"'{word}' is not an OSD")
@@ -18,14 +18,14 @@ def parse_osd(word: str) -> int:
 
 
 def parse_whole(word: str) -> int:
-    """A whole number, 0 or more."""
+    """Returns a whole number, 0 or more."""
     if not (word.isascii() and word.isdigit()):
         raise invalid(f"'{word}' is not a whole number")
     return int(word)
 
 
 def parse_number(word: str) -> float:
-    """A finite number."""
+    """Returns a finite number."""
     try:
         value = float(word)
     except ValueError:
@@ -36,7 +36,7 @@ def parse_number(word: str) -> float:
 
 
 def parse_ratio(word: str) -> float:
-    """A number from 0 to 1."""
+    """Returns a number from 0 to 1."""
     value = parse_number(word)
     if not 0.0 <= value <= 1.0:
         raise invalid(f"{word} is not between 0 and 1")
@@ -52,7 +52,9 @@ def parse_size(word: str) -> int:
 
 
 def parse_rate(word: str) -> float:
-    """Bytes per second of `10G/1h`; the time may be a unit alone, and the size negative."""
+    """Returns the bytes per second of `10G/1h`; the time may be a unit alone, and the size
+    negative.
+    """
     if word == "0":
         return 0.0
     amount, slash, span = word.partition("/")
@@ -67,20 +69,20 @@ def parse_rate(word: str) -> float:
 
 
 def parse_jump(word: str) -> float:
-    """Seconds of a time span with a sign: `-1h`."""
+    """Returns the seconds of a time span with a sign: `-1h`."""
     sign = -1.0 if word.startswith("-") else 1.0
     return sign * parse_span(word[1:] if word[:1] in ("-", "+") else word)
 
 
 def parse_on_off(word: str) -> bool:
-    """True for `on`, False for `off`."""
+    """Returns True for `on`, False for `off`."""
     if word not in ("on", "off"):
         raise invalid(f"'{word}' is neither on nor off")
     return word == "on"
 
 
 def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
-    """(plain words, {name: value} of the `name=value` words)."""
+    """Returns (plain words, {name: value} of the `name=value` words)."""
     plain: List[str] = []
     named: Dict[str, str] = {}
     for word in words:
@@ -95,7 +97,7 @@ def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str]
 
 
 def exact_words(words: Sequence[str], count: int, usage: str) -> List[str]:
-    """The words, if there are exactly `count`; else StubError with the usage."""
+    """Returns the words, if there are exactly `count`; else StubError with the usage."""
     if words and not count:
         raise invalid(f"sim {usage} takes no arguments")
     if len(words) != count:
@@ -105,10 +107,11 @@ def exact_words(words: Sequence[str], count: int, usage: str) -> List[str]:
 
 def command(usage: str, act: Callable[..., Any],
             *parsers: Callable[[str], Any]) -> Callable[[Any, List[str]], str]:
-    """A `sim` command that calls `act` with its target and its words, each parsed by its parser.
+    """Returns a `sim` command that calls `act` with its target and its words, each parsed by its
+    parser.
 
-    With a usage that ends in `...` the last parser is for each of the remaining words, of which
-    there is at least one; `act` gets them as one list. The answer is what `act` returns, if text.
+    If the usage ends in `...`, the last parser is for each of the remaining words, at least one;
+    `act` gets them in one list. The answer is the text that `act` returns, if any.
     """
     def run(target: Any, words: List[str]) -> str:
         values: List[Any] = [parse(word) for parse, word in zip(parsers, words)]

@@ -46,7 +46,7 @@ def _osd_allocation(simulation: Simulation, words: List[str]) -> str:
 
 
 def _of_pool(act: Callable[[Simulation, int, Any], None]) -> Callable[[Simulation, str, Any], None]:
-    """The action on a pool, for the pool's name."""
+    """Returns the action on a pool, for the pool's name."""
     return lambda simulation, name, value: act(
         simulation, pool_events.pool_id_of(simulation, name), value)
 

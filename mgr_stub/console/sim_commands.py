@@ -77,7 +77,7 @@ sim balancer on|off|disable       the built-in one; without its module altogethe
 def run(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> Answer:
     """Runs `sim WORDS`; StubError for an unknown command.
 
-    `run_line` runs the command line of a `sim meanwhile` when its call comes.
+    `run_line` runs the line of an interrupting command when its call comes.
     """
     name = words[0] if words else ""
     if name == _MEANWHILE:

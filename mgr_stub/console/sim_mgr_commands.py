@@ -37,7 +37,7 @@ def _mgr_fail(host: ModuleHost, words: List[str]) -> str:
 
 
 def interrupt_call(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> str:
-    """Has `run_line` run a command line inside a later API call of the module."""
+    """Makes `run_line` run a command line inside a later API call of the module."""
     if len(words) < 3:
         raise invalid("it is: sim meanwhile POINT COUNT COMMAND")
     try:
@@ -66,7 +66,7 @@ def _stats_noise(host: ModuleHost, words: List[str]) -> str:
 
 
 def _balancer_disable(host: ModuleHost) -> None:
-    """As `ceph mgr module force disable balancer` of Ceph 20; the mgr is restarted."""
+    """Acts like `ceph mgr module force disable balancer` of Ceph 20; the mgr is restarted."""
     host.simulation.disabled_modules.add("balancer")
     host.failover()
 

@@ -13,7 +13,7 @@ Arguments = Dict[str, Any]
 
 
 def to_fixed_point(weight: float) -> int:
-    """A CRUSH weight (TiB, by custom) as 16.16, rounded down as Ceph's commands do."""
+    """Returns a CRUSH weight (TiB, by custom) as 16.16, rounded down as Ceph's commands do."""
     single: float = struct.unpack("<f", struct.pack("<f", weight))[0]
     return int(single * WEIGHT_ONE)
 
@@ -33,7 +33,7 @@ class DumpEditor:
             for key, entries in sets.items()}
 
     def dump(self) -> Dict[str, Any]:
-        """The changed dump, in the order in which Ceph writes it."""
+        """Returns the changed dump, in the order in which Ceph writes it."""
         self._sum_weight_sets()
         for bucket in self.buckets.values():
             for position, item in enumerate(bucket["items"]):
@@ -46,27 +46,27 @@ class DumpEditor:
         return self._dump
 
     def find(self, name_or_id: Union[int, str]) -> Optional[int]:
-        """The id of a bucket by name or id; None if there is none."""
+        """Returns the id of a bucket by name or id; None if there is none."""
         for number, bucket in self.buckets.items():
             if name_or_id in (number, bucket["name"]):
                 return number
         return None
 
     def free_id(self, taken: Mapping[int, Any]) -> int:
-        """The first bucket id from -1 down that is neither in use nor `taken`."""
+        """Returns the first bucket id from -1 down that is neither in use nor `taken`."""
         number = -1
         while number in self.buckets or number in taken:
             number -= 1
         return number
 
     def parents(self, item: int) -> Iterator[int]:
-        """The ids of the buckets that list an item, shadow ones too."""
+        """Yields the ids of the buckets that list an item, shadow ones too."""
         for number, bucket in self.buckets.items():
             if any(entry["id"] == item for entry in bucket["items"]):
                 yield number
 
     def add_bucket(self, name: str, type_name: str, type_id: int) -> int:
-        """A new straw2 bucket, empty and below nothing yet; its id."""
+        """Adds a straw2 bucket, empty and below nothing yet; returns its id."""
         number = self.free_id({})
         self.buckets[number] = {
             "id": number, "name": name, "type_id": type_id, "type_name": type_name, "weight": 0,
@@ -137,7 +137,7 @@ class DumpEditor:
 
     def _sum_weight_set(self, entries: Dict[int, Arguments], number: int, positions: int,
                         summed: Dict[int, List[float]]) -> List[float]:
-        """A bucket's weight by position, after those below it have been summed."""
+        """Returns a bucket's weight by position, after those below it have been summed."""
         if number not in summed:
             items = self.buckets[number]["items"]
             args = entries.setdefault(number, {"bucket_id": number})
@@ -157,7 +157,7 @@ class DumpEditor:
 
 
 def _positions(entries: Mapping[int, Arguments]) -> int:
-    """Number of positions of the weight-sets of a set of choose_args."""
+    """Returns the number of positions of the weight-sets of a set of choose_args."""
     return max((len(args.get("weight_set", ())) for args in entries.values()), default=0)
 
 

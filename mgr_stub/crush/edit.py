@@ -1,6 +1,6 @@
-"""Changes of a CRUSH dump as the monitor's commands make them; each gives a new dump.
+"""Changes of a CRUSH dump like the monitor's commands; each returns a new dump.
 
-Weights are CRUSH weights as the commands take them (TiB, by custom); the sums up the tree, the
+Weights are CRUSH weights like those of the commands (TiB, by custom); the sums up the tree, the
 shadow trees of the device classes and the weight-sets in choose_args are updated.
 """
 
@@ -20,9 +20,9 @@ def with_host(dump: Mapping[str, Any], host_name: str,
               under: Union[int, str, None] = None) -> Dict[str, Any]:
     """Adds OSDs, {id: (device class or None, weight)}, to a new or an existing host.
 
-    Without a class an OSD keeps the one that the map has for it, if any.
-    A new host goes `under` a bucket (name or id), at its end; an existing one stays where it is.
-    Like `ceph osd crush create-or-move` for one OSD after the other.
+    Without a class an OSD keeps the one that the map has for it, if any. A new host goes `under` a
+    bucket (name or id), at its end; an existing one stays where it is. It acts like `ceph osd crush
+    create-or-move` for one OSD after the other.
     """
     editor = DumpEditor(dump)
     host = editor.find(host_name)
@@ -111,7 +111,7 @@ def with_rule(dump: Mapping[str, Any], name: str, kind: int,
 
 def replicated_steps(dump: Mapping[str, Any], root: str, type_name: str,
                      device_class: str = "") -> List[Dict[str, Any]]:
-    """The steps of `ceph osd crush rule create-replicated`."""
+    """Returns the steps of `ceph osd crush rule create-replicated`."""
     take = f"{root}~{device_class}" if device_class else root
     found = DumpEditor(dump).find(take)
     if found is None or type_name not in type_ids_of(dump):

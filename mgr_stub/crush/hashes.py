@@ -50,7 +50,7 @@ class Lanes(NamedTuple):
 
 @cache
 def lanes(count: int) -> Lanes:
-    """The constants for `count` lanes."""
+    """Returns the constants for `count` lanes."""
     ones = sum(1 << (LANE_BITS * lane) for lane in range(count))
     return Lanes(ones, ones * _SEED, ones * _X, ones * _Y, ones * _WORD, ones << 33)
 
@@ -59,7 +59,7 @@ ONE_LANE = lanes(1)
 
 
 def hash2(a: int, b: int, of: Lanes = ONE_LANE) -> int:
-    """The hash of two numbers per lane."""
+    """Returns the hash of two numbers per lane."""
     _, seed, x, y, mask, lift = of
     seed ^= a ^ b
     a, b, seed = _mix(a, b, seed, mask, lift)
@@ -68,7 +68,7 @@ def hash2(a: int, b: int, of: Lanes = ONE_LANE) -> int:
 
 
 def hash3(a: int, b: int, c: int, of: Lanes = ONE_LANE) -> int:
-    """The hash of three numbers per lane."""
+    """Returns the hash of three numbers per lane."""
     _, seed, x, y, mask, lift = of
     seed ^= a ^ b ^ c
     a, b, seed = _mix(a, b, seed, mask, lift)
@@ -123,7 +123,7 @@ _LAST_OF_FIRST = 0xFFFF00000000
 
 @cache
 def distances() -> List[int]:
-    """2^48 - ln(u) for each 16-bit hash u: what a straw2 draw divides by the weight.
+    """Returns 2^48 - ln(u) for each 16-bit hash u: what a straw2 draw divides by the weight.
 
     The smallest quotient wins the draw. Computed once; 65536 integers below 2^48.
     """
@@ -133,7 +133,7 @@ def distances() -> List[int]:
 
 
 def _ln(value: int, upper: List[int], lower: List[int]) -> int:
-    """2^44 * log2(value + 1)."""
+    """Returns 2^44 * log2(value + 1)."""
     number = value + 1
     exponent = min(number.bit_length() - 1, 15)
     number <<= 15 - exponent  # from 2^15 on; 2^16 only for the largest value
@@ -144,18 +144,18 @@ def _ln(value: int, upper: List[int], lower: List[int]) -> int:
 
 
 def _upper_table() -> List[int]:
-    """2^48 * log2(1 + k/128)."""
+    """Returns 2^48 * log2(1 + k/128)."""
     return [_scaled_log2(128 + k, 128) for k in range(128)] + [_LAST_OF_FIRST]
 
 
 def _lower_table() -> List[int]:
-    """2^48 * log2(1 + k/2^15), with Ceph's deviations."""
+    """Returns 2^48 * log2(1 + k/2^15), with Ceph's deviations."""
     return [_scaled_log2((1 << 15) + k, 1 << 15)
             + (0 if k in _WITHOUT_EXCESS else _OWN_EXCESS.get(k, _EXCESS)) for k in range(256)]
 
 
 def _scaled_log2(numerator: int, denominator: int) -> int:
-    """2^48 * log2 of a quotient >= 1, rounded down; floats would depend on the machine."""
+    """Returns 2^48 * log2 of a quotient >= 1, rounded down; floats would depend on the machine."""
     with localcontext() as context:
         context.prec = 40
         return int(_ONE * (Decimal(numerator) / Decimal(denominator)).ln() / Decimal(2).ln())
@@ -186,7 +186,7 @@ class Straw2:
         self._distances = distances()
 
     def draw(self, x: int, r: int) -> int:
-        """The item that wins for a CRUSH input x (0..2^32-1) and a trial number r."""
+        """Returns the item that wins for a CRUSH input x (0..2^32-1) and a trial number r."""
         if len(self._items) == 1:
             return self._items[0]
         of = self._lanes
@@ -200,13 +200,13 @@ _HASHPSPOOL = 1
 
 
 def stable_mod(value: int, count: int) -> int:
-    """value modulo count, such that growing the count only splits, never shuffles."""
+    """Returns `value` modulo `count`, such that growing the count only splits, never shuffles."""
     mask = (1 << (count - 1).bit_length()) - 1
     return value & mask if value & mask < count else value & mask >> 1
 
 
 def placement_seed(pool_id: int, seed: int, pgp_num: int, hashpspool: bool = True) -> int:
-    """The CRUSH input of PG `pool_id.seed` (32 bits).
+    """Returns the CRUSH input of PG `pool_id.seed` (32 bits).
 
     PGs with the same x are on the same OSDs: after a split until pgp_num follows pg_num, and among
     pools without the flag hashpspool.
@@ -218,7 +218,7 @@ def placement_seed(pool_id: int, seed: int, pgp_num: int, hashpspool: bool = Tru
 
 
 def has_hashpspool(pool: Mapping[str, Any]) -> bool:
-    """True if a pool of the osdmap dump has the flag, as every pool created since 2013."""
+    """Returns True if a pool of the osdmap dump has the flag, as every pool created since 2013."""
     if "flags" in pool:
         return bool(int(pool["flags"]) & _HASHPSPOOL)
     return "hashpspool" in str(pool.get("flags_names", "hashpspool")).split(",")

@@ -4,9 +4,9 @@ CRUSH rules and tunables, parsed from a dump.
 
 The choose steps of CRUSH: several distinct items of a type from below one bucket.
 
-Both modes descend the tree with a trial number r, which differs by position and by retry, and
+Both modes descend the tree with a trial number r, which differs by position and by retry. They
 retry if the item is already chosen or out. `firstn` fills position after position and leaves out
-those that it cannot fill; `indep` keeps the positions and leaves holes.
+positions that it cannot fill; `indep` keeps the positions and leaves holes.
 
 The raw mapping of a pool's PGs: the result of CRUSH before upmap items.
 """
@@ -53,7 +53,7 @@ class Tries:
 
 
 def tries_of(dump: Mapping[str, Any]) -> Tries:
-    """The tunables of a dump, the missing ones as in the profile `jewel`."""
+    """Returns the tunables of a dump, the missing ones as in the profile `jewel`."""
     tunables = dump.get("tunables") or {}
     for name in ("choose_local_tries", "choose_local_fallback_tries"):
         check_no_local_tries(name, int(tunables.get(name, 0)))
@@ -64,13 +64,13 @@ def tries_of(dump: Mapping[str, Any]) -> Tries:
 
 
 def check_no_local_tries(name: str, value: int) -> None:
-    """ValueError for retries within a bucket, which no profile since 2012 uses."""
+    """Raises ValueError for retries within a bucket, which no profile since 2012 uses."""
     if value > 0:
         raise ValueError(f"{name} is {value}; CRUSH is computed here only with 0")
 
 
 def steps_of(rule: Mapping[str, Any], type_ids: Mapping[str, int]) -> Tuple[Step, ...]:
-    """The steps of a dumped rule; ValueError for an unknown step."""
+    """Returns the steps of a dumped rule; ValueError for an unknown step."""
     return tuple(_step(step, rule, type_ids) for step in rule["steps"])
 
 
@@ -87,7 +87,7 @@ def _step(step: Mapping[str, Any], rule: Mapping[str, Any], type_ids: Mapping[st
 
 
 def type_ids_of(dump: Mapping[str, Any]) -> Dict[str, int]:
-    """{name: id} of the CRUSH types; includes `osd` and bucket types missing in `types`."""
+    """Returns {name: id} of the CRUSH types; includes `osd` and bucket types missing in `types`."""
     known = {"osd": 0, **{entry["name"]: entry["type_id"] for entry in dump.get("types", ())}}
     for bucket in dump["buckets"]:
         known.setdefault(bucket["type_name"], bucket.get("type_id", -1 - len(known)))
@@ -101,7 +101,7 @@ _UNDEFINED = 0x7FFFFFFE
 class Chooser:
     """Chooses for one CRUSH input x.
 
-    `reweight` gives the 16.16 reweight of an OSD, 0 for those that are out or do not exist.
+    `reweight` gives the 16.16 reweight of an OSD, 0 for an OSD that is out or does not exist.
     """
 
     def __init__(self, tree: Tree, x: int, reweight: Callable[[int], int], tries: Tries) -> None:
@@ -112,7 +112,9 @@ class Chooser:
 
     def firstn(self, bucket: Bucket, count: int, limit: int, type_id: int,
                to_leaf: bool) -> List[int]:
-        """Up to `limit` items for `count` positions; with `to_leaf` an OSD below each instead."""
+        """Returns up to `limit` items for `count` positions; with `to_leaf` an OSD below each
+        instead.
+        """
         chosen: List[int] = []
         leaves: List[int] = []
         for position in range(count):
@@ -126,7 +128,7 @@ class Chooser:
 
     def _one_of_firstn(self, bucket: Bucket, position: int, type_id: int, to_leaf: bool,
                        chosen: List[int], leaves: List[int]) -> Optional[Tuple[int, int]]:
-        """An item and its OSD (or the item again); None if all tries fail."""
+        """Returns an item and its OSD (or the item again); None if all tries fail."""
         for trial in range(position, position + self.tries.choose):
             item = self._descend(bucket, trial, type_id, len(chosen))
             if item == NONE:
@@ -156,7 +158,7 @@ class Chooser:
 
     def indep(self, bucket: Bucket, count: int, places: int, type_id: int,
               to_leaf: bool) -> List[int]:
-        """`places` of `count` positions, NONE where a position stays empty."""
+        """Returns `places` of `count` positions, NONE at empty positions."""
         chosen = [_UNDEFINED] * places
         # a leaf that is out stays here when the tries are used up: Ceph returns it
         leaves = [_UNDEFINED] * places
@@ -172,7 +174,7 @@ class Chooser:
 
     def _try_position(self, bucket: Bucket, position: int, trial: int, count: int, type_id: int,
                       to_leaf: bool, chosen: List[int], leaves: List[int]) -> None:
-        """One attempt to fill a position of indep; puts the result into the two lists."""
+        """Makes one attempt to fill a position of indep; puts the result into the two lists."""
         item = self._descend(bucket, trial, type_id, 0)
         if item == NONE:
             chosen[position] = leaves[position] = NONE
@@ -195,7 +197,9 @@ class Chooser:
         return NONE
 
     def _descend(self, bucket: Bucket, r: int, type_id: int, position: int) -> Optional[int]:
-        """The item of the type that r leads to; None at an empty bucket, NONE at a dead end."""
+        """Returns the item of the type at trial number r; None at an empty bucket, NONE at a dead
+        end.
+        """
         buckets = self._tree.buckets
         x = self._x
         while bucket.straws:
@@ -212,7 +216,7 @@ class Chooser:
 
 
 def is_out(x: int, osd: int, reweight: int) -> bool:
-    """True if its reweight (16.16) excludes an OSD for an input x."""
+    """Returns True if its reweight (16.16) excludes an OSD for an input x."""
     if reweight >= WEIGHT_ONE:
         return False
     return reweight <= 0 or hash2(x, osd) & 0xFFFF >= reweight
@@ -239,9 +243,9 @@ class Mapper:
 
     def map(self, rule_id: int, x: int, count: int, reweights: Reweights,
             choose_args_key: Union[int, str, None] = None) -> Tuple[int, ...]:
-        """Up to `count` items for an input x (32 bits), as `crushtool --test` shows them.
+        """Returns up to `count` items for an input x (32 bits), as `crushtool --test` shows them.
 
-        A rule of indep steps has NONE where it finds nothing, one of firstn steps is shorter.
+        A rule of indep steps fills up with NONE, a rule of firstn steps is shorter.
         `choose_args_key` is the pool id; a pool without choose_args uses those of key -1, if any.
         """
         x = x & 0xFFFFFFFF
@@ -255,7 +259,8 @@ class Mapper:
         return tuple(run.result)
 
     def rule_for(self, crush_rule: int, pool_type: int, size: int) -> Optional[int]:
-        """The rule that serves pools of a `crush_rule`, type and size; None if there is none.
+        """Returns the rule that serves pools of a `crush_rule`, type and size; None if there is
+        none.
 
         Dumps of Ceph 16 and earlier have rules for a type and a range of sizes only.
         """
@@ -314,7 +319,9 @@ class _Run:
             self._set(step.op, step.number)
 
     def _choose(self, step: Step) -> List[int]:
-        """The items that a choose step finds below the items of the working set, in their order."""
+        """Returns the items that a choose step finds below the items of the working set, in their
+        order.
+        """
         count = step.number if step.number > 0 else step.number + self._count
         chosen: List[int] = []
         for item in self._items:
@@ -358,10 +365,11 @@ _REPLICATED = 1
 
 def raw_pg_to_osds(mapper: Mapper, pool: Mapping[str, Any], seed: int, reweights: Reweights,
                    exists: Callable[[int], bool]) -> Tuple[int, ...]:
-    """The raw mapping of PG number `seed` of a pool (an entry of `pools` of `ceph osd dump`).
+    """Returns the raw mapping of PG number `seed` of a pool (an entry of `pools` of `ceph osd
+    dump`).
 
     As `osdmaptool --test-map-pgs-dump-all` shows it: it includes OSDs that are down but exist.
-    Empty where the pool's rule is missing.
+    Empty if the pool's rule is missing.
     """
     rule_id = mapper.rule_for(int(pool["crush_rule"]), int(pool["type"]), int(pool["size"]))
     if rule_id is None:

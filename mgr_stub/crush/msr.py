@@ -25,7 +25,7 @@ _CONFIG = ("set_msr_descents", "set_msr_collision_tries")
 
 
 def is_msr(rule: Mapping[str, Any]) -> bool:
-    """Whether a dumped rule is of an MSR type."""
+    """Returns True if a dumped rule is of an MSR type."""
     return rule.get("type") in (MSR_FIRSTN, MSR_INDEP)
 
 
@@ -42,7 +42,7 @@ class MsrRule:
 
 def parse_msr(rule: Mapping[str, Any], tunables: Mapping[str, Any],
               type_ids: Mapping[str, int]) -> MsrRule:
-    """A dumped MSR rule; ValueError where it has not the form that Ceph wants."""
+    """Returns a dumped MSR rule; ValueError if it has not the form that Ceph wants."""
     found = {"set_msr_descents": int(tunables.get("msr_descents", 100)),
              "set_msr_collision_tries": int(tunables.get("msr_collision_tries", 100))}
     steps = list(rule["steps"])
@@ -69,7 +69,7 @@ def parse_msr(rule: Mapping[str, Any], tunables: Mapping[str, Any],
 
 def map_msr(rule: MsrRule, tree: Tree, x: int, count: int,
             is_out: Callable[[int], bool]) -> Tuple[int, ...]:
-    """The OSDs for `count` positions; msr_indep has NONE where there is none."""
+    """Returns the OSDs for `count` positions; msr_indep fills up with NONE."""
     in_order = [NONE] * count
     emitted = []
     start = 0
@@ -110,7 +110,9 @@ class _Block:
 
     def _choose(self, bucket: Bucket, level: int, width: int, start: int, end: int,
                 attempt: int) -> int:
-        """One pass below a bucket for the positions from `start` to `end`; how many it filled."""
+        """Makes one pass below a bucket for the positions from `start` to `end`; returns how many
+        it filled.
+        """
         number, type_id = self._levels[level]
         length = width // number
         filled = 0
@@ -141,7 +143,7 @@ class _Block:
 
     def _draw(self, bucket: Bucket, level: int, type_id: int, strides: Sequence[int], own: int,
               index: int, attempt: int) -> Optional[int]:
-        """An item of the type that no other stride uses, or None."""
+        """Returns an item of the type that no other stride uses, or None."""
         used = self._used[level]
         for again in range(self._rule.draws):
             trial = (((attempt * self._count + index) << 16) + again) & _WORD
@@ -152,7 +154,7 @@ class _Block:
         return None
 
     def _descend(self, bucket: Bucket, type_id: int, trial: int, index: int) -> Optional[int]:
-        """The item of the type that a trial number leads to; None at a dead end."""
+        """Returns the item of the type at a trial number; None at a dead end."""
         while bucket.straws:
             item = bucket.draw(self._x, trial, index)
             if item >= 0:

@@ -18,7 +18,7 @@ _DEFAULT_SET = "-1"
 
 
 class Bucket:
-    """A bucket; `straws` has one entry per weight-set position, none where there are no items."""
+    """A bucket; `straws` has one entry per weight-set position, none without items."""
 
     __slots__ = ("type_id", "straws")
 
@@ -27,7 +27,7 @@ class Bucket:
         self.straws = straws
 
     def draw(self, x: int, r: int, position: int) -> int:
-        """The item that wins; positions beyond the last weight-set use the last one."""
+        """Returns the item that wins; positions after the last weight-set use the last one."""
         straws = self.straws
         return straws[position if position < len(straws) else -1].draw(x, r)
 
@@ -45,11 +45,13 @@ class Tree:
         self.buckets: Dict[int, Bucket] = {}
 
     def has(self, item: int) -> bool:
-        """True if a `take` of the item finds a device or a bucket."""
+        """Returns True if a `take` of the item finds a device or a bucket."""
         return item < self._max_devices if item >= 0 else item in self._dumped
 
     def bucket(self, bucket_id: int) -> Bucket:
-        """A bucket; ValueError if it, or one below it, is of a kind that is not computed here."""
+        """Returns a bucket; ValueError if it, or one below it, is of a kind that is not computed
+        here.
+        """
         if bucket_id not in self.buckets:
             dumped = self._dumped.get(bucket_id)
             if dumped is None:
@@ -65,7 +67,7 @@ class Tree:
 
 
 def choose_args_for(dump: Mapping[str, Any], key: Optional[str]) -> Sequence[Mapping[str, Any]]:
-    """The choose_args set of that name (a pool id), else the default one, else none."""
+    """Returns the choose_args set of that name (a pool id), else the default one, else none."""
     sets: Mapping[str, Sequence[Mapping[str, Any]]] = dump.get("choose_args") or {}
     chosen = sets.get(key) if key is not None else None
     return chosen if chosen is not None else sets.get(_DEFAULT_SET, ())
@@ -99,7 +101,7 @@ def _straws(items: Sequence[Mapping[str, Any]],
 
 
 def _fixed(weight: float) -> int:
-    """A weight-set's weight, which dumps give as a number of ones, as 16.16."""
+    """Returns a weight-set's weight as 16.16; dumps give it as a number of ones."""
     return int(round(weight * WEIGHT_ONE))
 
 
@@ -123,7 +125,7 @@ def rebuild_shadow_trees(editor: DumpEditor) -> None:
 
 
 def _shadow_ids(editor: DumpEditor) -> _ShadowIds:
-    """{(bucket, class): shadow bucket}."""
+    """Returns {(bucket, class): shadow bucket}."""
     plain = {bucket["name"]: number for number, bucket in editor.buckets.items()}
     found: _ShadowIds = {}
     for number, bucket in editor.buckets.items():
@@ -134,7 +136,7 @@ def _shadow_ids(editor: DumpEditor) -> _ShadowIds:
 
 
 def _classes(editor: DumpEditor, old_ids: _ShadowIds) -> List[str]:
-    """The classes that need shadows, in Ceph's order: by age.
+    """Returns the classes that need shadows, in Ceph's order: by age.
 
     Dumps do not contain the age, but older classes have ids closer to -1.
     """
@@ -180,11 +182,12 @@ class _Cloner:
         return shadow
 
     def _existing(self, number: int) -> int:
-        """The shadow of a bucket that has two parents and is already copied, or 0."""
+        """Returns the shadow of a bucket that has two parents and is already copied, or 0."""
         return self._editor.find(f"{self._editor.buckets[number]['name']}~{self._class}") or 0
 
     def _clone_arguments(self, number: int, shadow: int, places: List[int]) -> None:
-        """Weight-sets of the shadow: those of its OSDs, and the sums of the shadows below.
+        """Makes the weight-sets of the shadow: those of its OSDs, and the sums of the shadows
+        below.
 
         Ceph 16 loses the sums of all positions but the last one here. That is not simulated, since
         the balancer makes weight-sets of one position.

@@ -14,7 +14,7 @@ from . import osd_events
 
 
 def set_flag(simulation: Simulation, name: str, enabled: bool = True) -> None:
-    """As `ceph osd set` and `unset`."""
+    """Acts like `ceph osd set` and `unset`."""
     if name not in FLAGS:
         raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
     names = {"pauserd", "pausewr"} if name == "pause" else {name}

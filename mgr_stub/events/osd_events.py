@@ -21,12 +21,14 @@ TIB = 1 << 40
 
 
 def mark_out(simulation: Simulation, osds: Iterable[int]) -> None:
-    """As `ceph osd out`: CRUSH maps their PGs to others; they serve until the data has moved."""
+    """Acts like `ceph osd out`: CRUSH maps their PGs to others; they serve until the data has
+    moved.
+    """
     _change(simulation, osds, marked_out)
 
 
 def mark_in(simulation: Simulation, osds: Iterable[int]) -> None:
-    """As `ceph osd in`: with the reweight that they had before."""
+    """Acts like `ceph osd in`: with the reweight that they had before."""
     _change(simulation, osds, marked_in)
 
 
@@ -48,7 +50,7 @@ def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
 
 
 def reweight(simulation: Simulation, osd: int, weight: float) -> None:
-    """As `ceph osd reweight`: 0 (out) to 1."""
+    """Acts like `ceph osd reweight`: 0 (out) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a reweight is between 0 and 1, {weight} is not")
     rounded = int(weight * WEIGHT_ONE) / WEIGHT_ONE
@@ -56,7 +58,7 @@ def reweight(simulation: Simulation, osd: int, weight: float) -> None:
 
 
 def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
-    """As `ceph osd primary-affinity`: 0 (never primary if another OSD can be) to 1."""
+    """Acts like `ceph osd primary-affinity`: 0 (never primary if another OSD can be) to 1."""
     if not 0.0 <= weight <= 1.0:
         raise invalid(f"a primary affinity is between 0 and 1, {weight} is not")
     rounded = int(weight * WEIGHT_ONE) / WEIGHT_ONE
@@ -64,7 +66,7 @@ def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
 
 
 def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
-    """As `ceph osd crush reweight`; 1.0 is a TiB by custom."""
+    """Acts like `ceph osd crush reweight`; 1.0 is a TiB by custom."""
     check_exist(simulation, [osd])
     if weight < 0.0:
         raise invalid(f"a CRUSH weight is 0 or more, {weight} is not")
@@ -92,7 +94,9 @@ def lose(simulation: Simulation, osd: int) -> None:
 
 def set_full_ratios(simulation: Simulation, nearfull: float, backfillfull: float,
                     full: float) -> None:
-    """As `ceph osd set-nearfull-ratio`, `-backfillfull-ratio` and `-full-ratio` together."""
+    """Sets all three ratios, like `ceph osd set-nearfull-ratio`, `-backfillfull-ratio` and
+    `-full-ratio`.
+    """
     if not 0.0 < nearfull <= backfillfull <= full <= 1.0:
         raise invalid("the ratios must be above 0, in the order nearfull, backfillfull, full, "
                       "and at most 1")
@@ -143,7 +147,7 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
 
 
 def _default_parent(simulation: Simulation) -> Optional[str]:
-    """The parent of the first host, else the first root."""
+    """Returns the parent of the first host, else the first root."""
     buckets = [bucket for bucket in simulation.cluster.crush.buckets.values()
                if "~" not in bucket["name"]]
     hosts = [bucket["id"] for bucket in buckets if bucket["type_name"] == "host"]
@@ -155,7 +159,7 @@ def _default_parent(simulation: Simulation) -> Optional[str]:
 
 
 def osds_of(simulation: Simulation, name: str) -> List[int]:
-    """The OSDs of a host."""
+    """Returns the OSDs of a host."""
     crush = simulation.cluster.crush
     for bucket in crush.buckets.values():
         if bucket["name"] == name and bucket["type_name"] == "host":
@@ -167,7 +171,7 @@ def osds_of(simulation: Simulation, name: str) -> List[int]:
 # -- both -----------------------------------------------------------------------------------------
 
 def check_exist(simulation: Simulation, osds: Iterable[int]) -> None:
-    """StubError for an OSD that does not exist."""
+    """Raises StubError for an OSD that does not exist."""
     for osd in osds:
         if not simulation.cluster.map.exists(osd):
             raise StubError(errno.ENOENT, f"osd.{osd} does not exist")

@@ -2,7 +2,7 @@
 
 StubError for pools that do not exist and similar errors.
 
-OSDs on which shards take more or less, and pools whose shards differ by position.
+OSDs that allocate more or less for shards, and pools whose shards differ by position.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
 
 
 def set_rule(simulation: Simulation, name: str, rule: str) -> None:
-    """Gives a pool another CRUSH rule: CRUSH places all of its PGs anew."""
+    """Gives a pool another CRUSH rule: CRUSH places all of its PGs again."""
     pool_id = pool_id_of(simulation, name)
     pool = simulation.cluster.map.pools[pool_id]
     simulation.apply_change(MapChange(pools={pool_id: {
@@ -115,7 +115,8 @@ def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optiona
 
 
 def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
-    """As `ceph osd tier add BASE NAME`: makes a pool the cache tier of another; None ends that."""
+    """Makes a pool the cache tier of another, like `ceph osd tier add BASE NAME`; None ends that.
+    """
     pools = simulation.cluster.map.pools
     pool_id = pool_id_of(simulation, name)
     base_id = pool_id_of(simulation, base) if base is not None else -1
@@ -130,12 +131,12 @@ def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
 
 
 def remove_pool(simulation: Simulation, name: str) -> None:
-    """As `ceph osd pool rm`; frees its bytes at once."""
+    """Removes a pool, like `ceph osd pool rm`; frees its bytes at once."""
     _command(simulation, {"prefix": "osd pool rm", "pool": name})
 
 
 def set_pg_num(simulation: Simulation, name: str, pg_num: int, variable: str = "pg_num") -> None:
-    """As `ceph osd pool set NAME pg_num N`, or pgp_num: sets the target of the mgr's steps."""
+    """Sets the target of the mgr's steps, like `ceph osd pool set NAME pg_num N` or pgp_num."""
     _command(simulation, {"prefix": "osd pool set", "pool": name, "var": variable,
                           "val": str(pg_num)})
 
@@ -179,7 +180,7 @@ _Shard = Tuple[int, int, int, ShardBytes]   # pool, OSD, position, bytes
 
 def set_allocation(simulation: Simulation, ratio: float, osds: Sequence[int],
                    pool_id: Optional[int] = None) -> None:
-    """OSDs allocate `ratio` bytes for each that they store: of one pool, or of all others."""
+    """Makes OSDs allocate `ratio` bytes for each stored byte: of one pool, or of all others."""
     if not 0.0 < ratio <= 100.0:
         raise invalid("a ratio of allocated to stored bytes is above 0 and at most 100")
     allocation = simulation.cluster.shard_ratios.allocation
@@ -224,7 +225,7 @@ def _change(simulation: Simulation, set_ratios: Callable[[], None]) -> None:
 
 
 def _shards(cluster: Cluster) -> List[_Shard]:
-    """All shards on OSDs, and parts of such."""
+    """Returns all shards on OSDs, and all partial ones."""
     found: List[_Shard] = []
     for pg in cluster.pgs.values():
         account_copied(cluster, pg)

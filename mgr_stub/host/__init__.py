@@ -1,4 +1,4 @@
 """Runs a module on a mgr: serve rounds, jobs, failovers and the passing of virtual time.
 
-May import mgr and what is below it; knows no command lines.
+May import mgr and the layers below it; knows no command lines.
 """

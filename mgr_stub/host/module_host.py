@@ -31,7 +31,7 @@ class InlineJobs:
         self._queue.insert(0 if first else len(self._queue), (name, job))
 
     def wait(self, seconds: float) -> bool:
-        """False: no time passes while a job runs."""
+        """Returns False: no time passes while a job runs."""
         return False
 
     def stop(self) -> None:
@@ -40,13 +40,13 @@ class InlineJobs:
 
     @property
     def pending(self) -> List[str]:
-        """Names of the pending jobs."""
+        """Returns the names of the pending jobs."""
         return [name for name, _ in self._queue]
 
     def run_pending(self) -> int:
-        """Runs all jobs, those that they submit among them; returns how many.
+        """Runs all jobs, also the jobs that they submit; returns how many.
 
-        No virtual time passes, so a handler may have them run at once.
+        No virtual time passes, so a handler can run them at once.
         """
         count = 0
         while self._queue:
@@ -69,7 +69,7 @@ MODULE_NAME = "equilibrium"
 
 
 def load_equilibrium() -> type:
-    """The module class under test; imported late, since it needs `mgr_module` in place."""
+    """Returns the module class under test; imported late, since it needs `mgr_module` in place."""
     module_class: type = importlib.import_module("equilibrium_mgr").Module
     return module_class
 
@@ -97,7 +97,7 @@ class ModuleHost:
         self.observers: List[Callable[[ModuleHost], None]] = [
             lambda host: host.course.sample(host.cluster, host.clock.elapsed())]
         self.course = Course()
-        # without a handler Python prints a module's warnings to stderr, where the answers go
+        # without a handler Python prints a module's warnings to stderr, between the answers
         logging.getLogger(MODULE_NAME).addHandler(logging.NullHandler())
         logging.getLogger("equilibrium_mgr").addHandler(logging.NullHandler())
         self._takeover: Optional[float] = None
@@ -123,7 +123,7 @@ class ModuleHost:
             self.module = module_class(MODULE_NAME, None, self.mgr, clock=self.clock, **extra)
             self.mgr.module = self.module
         if self.module is not None:
-            # a mgr starts serve() as soon as it has made the module
+            # a mgr starts serve() at once after it has made the module
             self.run_round()
             self.run_pending()
 
@@ -139,7 +139,7 @@ class ModuleHost:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Another mgr becomes active. The monitors block the last one's address: an epoch, at which
+        """Makes another mgr active. The monitors block the last one's address: an epoch, at which
         clean PGs do not report."""
         self.simulation.apply_change(MapChange(force_epoch=True))
         self.simulation.reports.forget()
@@ -156,7 +156,7 @@ class ModuleHost:
 
     def kill_mgr_at(self, call: str, after: bool = False, count: int = 1,
                     takeover: Optional[float] = None) -> None:
-        """The mgr dies at the `count`-th API call from now on, before or after its effect.
+        """Makes the mgr die at the `count`-th API call from now on, before or after its effect.
 
         `call` is one of the values of mgr_process.CALLS, such as `send_command`.
         """
@@ -218,7 +218,7 @@ class ModuleHost:
     # -- time ---------------------------------------------------------------------------------
 
     def run_pending(self) -> None:
-        """Runs what is due at this moment: jobs, notifications and requested rounds."""
+        """Runs the jobs, notifications and requested rounds that are due at this moment."""
         for _ in range(_MAX_ROUNDS_AT_ONCE):
             with self._mgr_may_die():
                 self.mgr.notify_config()
@@ -281,5 +281,5 @@ class ModuleHost:
         self.run_round()
 
     def busy(self) -> bool:
-        """True if data moves, an epoch or a job is pending, or no mgr is active."""
+        """Returns True if data moves, an epoch or a job is pending, or no mgr is active."""
         return bool(self.jobs.pending) or self.module is None or not self.simulation.idle()

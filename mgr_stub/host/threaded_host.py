@@ -20,11 +20,10 @@ from ..simulation.simulation import Simulation
 from .module_host import MODULE_NAME, ModuleHost, load_equilibrium
 
 
-#: Rounds at one virtual moment that are not taken for an endless loop; after one more the thread
-#: is held.
+#: Rounds at one virtual moment that are not taken for an endless loop; one more stops the thread.
 MAX_AT_ONCE = 20
 
-#: Virtual seconds for which it is held at the most.
+#: Virtual seconds that it is stopped at the most.
 _HELD_SECONDS = 3600.0
 
 #: Real seconds after which the threads of a module count as stuck.
@@ -32,11 +31,11 @@ _IDLE_TIMEOUT_SECONDS = 30.0
 
 
 class ServeWait:
-    """Replaces `wait` of the event on which the serve thread sleeps.
+    """Replaces `wait` of the serve thread's event.
 
     The thread sleeps until the event is set, by the module or by `release`: the host decides when
-    virtual time passes. A thread that makes round after round without any time passing is held
-    until some does; `max_at_once` counts those rounds.
+    virtual time passes. A thread that makes round after round while no time passes is stopped until
+    time passes; `max_at_once` counts those rounds.
     """
 
     def __init__(self, wakeup: threading.Event, clock: VirtualClock,
@@ -57,7 +56,7 @@ class ServeWait:
         self.due = clock.now
 
     def __call__(self, timeout: Optional[float] = None) -> bool:
-        """Called by the serve thread. Raises MgrDied if its mgr is dead."""
+        """Waits in the serve thread. Raises MgrDied if its mgr is dead."""
         sys.settrace(None)
         with self._condition:
             self._count()
@@ -97,7 +96,9 @@ class ServeWait:
 
     @property
     def is_idle(self) -> bool:
-        """True if the thread does nothing until time passes; to be read with the condition held."""
+        """Returns True if the thread does nothing until time passes; the caller has the lock of the
+        condition.
+        """
         if self.ended or self._held:
             return True
         return self._waits and not self._wakeup.is_set()
@@ -108,18 +109,18 @@ class ServeWait:
         self._wakeup.set()
 
     def allow_end(self) -> None:
-        """The module shuts down: a thread that is held continues."""
+        """Lets a stopped thread continue, because the module shuts down."""
         with self._condition:
             self._held = False
             self._condition.notify_all()
 
     def kill(self) -> None:
-        """The mgr is dead: the thread ends where it waits."""
+        """Ends the thread at its wait, because the mgr is dead."""
         self._dead = True
         self.release()
 
     def thread_ended(self) -> None:
-        """Called by the serve thread at its end."""
+        """Notes that the serve thread, which calls this, ends."""
         with self._condition:
             self.ended = True
             self._condition.notify_all()
@@ -180,8 +181,9 @@ class _JobCount:
         self.is_over = False                 # the module shuts down
 
     def all_wait(self, now: float) -> bool:
-        """True where no job runs until somebody lets it, or time passes: one does at a time, so
-        that those behind one that waits do, too."""
+        """Returns True if no job runs until somebody releases one or time passes. Jobs run one at a
+        time, so one that waits stops those behind it.
+        """
         waits = not self.is_over and any(moment > now for moment in self.waits_until)
         return not self.unfinished or self.held > 0 or waits
 
@@ -230,7 +232,7 @@ class ThreadedHost(ModuleHost):
         self._serve_thread.start()
 
     def _serve(self, module: Any, wait: ServeWait) -> None:
-        """Body of the serve thread."""
+        """Runs the serve thread."""
         try:
             module.serve()
         except MgrDied:
@@ -242,7 +244,7 @@ class ThreadedHost(ModuleHost):
             wait.thread_ended()
 
     def _counted(self, name: str, job: Callable[[], None]) -> Callable[[], None]:
-        """The job, counted as unfinished until it ends."""
+        """Returns the job, counted as unfinished until it ends."""
         count = self._job_count
         with self._condition:
             count.unfinished += 1
@@ -288,7 +290,7 @@ class ThreadedHost(ModuleHost):
 
     @contextmanager
     def holding_job(self) -> Iterator[None]:
-        """Entered by a job that waits for the test: the host does not wait for it inside."""
+        """Marks a job that waits for the test: the host does not wait for it inside."""
         count = self._job_count
         with self._condition:
             count.held += 1
@@ -346,7 +348,7 @@ class ThreadedHost(ModuleHost):
 
     @property
     def next_round(self) -> float:
-        """Moment at which the next round, or another mgr's start, is due."""
+        """Returns the moment at which the next round, or another mgr's start, is due."""
         if self._serve_wait is None:
             return self._next_round
         return float("inf") if self._serve_wait.ended else self._serve_wait.due
@@ -390,7 +392,7 @@ class ThreadedHost(ModuleHost):
     def _advance(self, seconds: float) -> None:
         with self.mgr.lock:
             super()._advance(seconds)
-        with self._condition:   # a thread that is held, or a job that waits, continues
+        with self._condition:   # a stopped thread, or a job that waits, continues
             self._condition.notify_all()
 
     def busy(self) -> bool:
@@ -405,5 +407,5 @@ class ThreadedHost(ModuleHost):
 
     @property
     def max_rounds_at_once(self) -> int:
-        """The most rounds that followed one another without time passing."""
+        """Returns the most rounds that followed one another without time passing."""
         return max((wait.max_at_once for wait in self._waits), default=0)

@@ -101,17 +101,17 @@ class MgrModuleApi:
 
     @classmethod
     def handlers(cls) -> Dict[str, Handler]:
-        """The registered commands by prefix; this method exists in the stub only."""
+        """Returns the registered commands by prefix; this method exists in the stub only."""
         raise NotImplementedError
 
     def serve(self) -> None:
         """Runs in its own thread in a mgr; a ModuleHost calls `step` of the module instead."""
 
     def shutdown(self) -> None:
-        """Called when the mgr stops the module."""
+        """Ends the module; the mgr calls it."""
 
     def config_notify(self) -> None:
-        """Called after any change of an option."""
+        """Handles a change of any option; the mgr calls it."""
 
     def handle_command(self, inbuf: Optional[str], cmd: Dict[str, Any]) -> Tuple[int, str, str]:
         raise NotImplementedError()
@@ -140,7 +140,7 @@ class MgrModuleApi:
         return "127.0.0.1"
 
     def set_uri(self, uri: str) -> None:
-        """Where the module's service is, for `ceph mgr services`; "" for nowhere."""
+        """Sets the module's address for `ceph mgr services`; "" for none."""
         self._mgr.services[self.module_name] = uri
 
     def have_mon_connection(self) -> bool:
@@ -173,20 +173,22 @@ class MgrModuleApi:
         return self._declared[key]
 
     def get_module_option(self, key: str, default: Any = None) -> Any:
-        """Typed value; if not set the declared default, else `default`."""
+        """Returns the typed value; if not set the declared default, else `default`."""
         option = self._option(key)
         value = self._mgr.module_option(self.module_name, key)
         return option.get("default", default) if value is None else value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
-        """Another module's option: `default` if not set, regardless of its declared default."""
+        """Returns another module's option: `default` if not set, regardless of its declared
+        default.
+        """
         if module == self.module_name:
             return self.get_module_option(key, default)
         value = self._mgr.module_option(module, key)
         return default if value is None else value
 
     def get_localized_module_option(self, key: str, default: Any = None) -> Any:
-        """As get_module_option, where this mgr has no value of its own."""
+        """Returns the same as get_module_option, because this mgr has no value of its own."""
         option = self._option(key)
         value = self._mgr.module_option(self.module_name, f"{self.get_mgr_id()}/{key}")
         if value is None:

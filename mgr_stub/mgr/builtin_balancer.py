@@ -40,11 +40,13 @@ class BuiltinBalancer:
 
     @property
     def may_move_data(self) -> bool:
-        """True while it is on and writes upmap items or weights."""
+        """Returns True while it is on and writes upmap items or weights."""
         return self.active and self.mode not in ("none", "read")
 
     def remote(self, method: str, args: Tuple[Any, ...]) -> Any:
-        """Target of `remote('balancer', ...)`: `handle_command` in 16; `on`, `off` from 18 on."""
+        """Returns the target of `remote('balancer', ...)`: `handle_command` in 16; `on`, `off` from
+        18 on.
+        """
         if method == "gather_telemetry":
             return {"active": self.active, "mode": self.mode}
         if self._release < 18:
@@ -57,7 +59,7 @@ class BuiltinBalancer:
         return self.command([{"show_status": "status"}.get(method, method)])
 
     def command(self, words: List[str]) -> Answer:
-        """`balancer on`, `balancer off`, `balancer mode` and `balancer status`."""
+        """Runs `balancer on`, `balancer off`, `balancer mode` and `balancer status`."""
         if words in (["on"], ["off"]):
             self._config.set_module_option(
                 "balancer", "active", "true" if words == ["on"] else "false")
@@ -79,7 +81,7 @@ class BuiltinBalancer:
 
 
 def try_command(balancer: BuiltinBalancer, words: List[str]) -> Optional[Answer]:
-    """The answer if the words are a `balancer` command, else None."""
+    """Returns the answer if the words are a `balancer` command, else None."""
     if not words or words[0] != "balancer":
         return None
     try:

@@ -39,7 +39,7 @@ class Argument:
         return f"{self.name}(<{shown}>{'...' if self.many else ''})"
 
     def convert(self, word: str) -> Any:
-        """The typed value of a word; StubError if it does not fit."""
+        """Returns the typed value of a word; StubError if it does not fit."""
         try:
             if self.kind is bool:
                 if word.lower() in _TRUE:
@@ -92,12 +92,12 @@ class CommandDecorator:
 
 
 def describe_function(prefix: str, perm: str, poll: bool, function: Callable[..., Any]) -> Handler:
-    """The Handler of a function.
+    """Returns the Handler of a function.
 
     AssertionError for an argument without an annotation, ValueError for an annotation that Ceph
-    cannot use, such as the strings of `from __future__ import annotations`. As in Ceph the number
-    of annotations, the return value's included, determines where the optional arguments begin:
-    without a return annotation the last required argument becomes optional.
+    cannot use, such as the strings of `from __future__ import annotations`. In Ceph, too, the
+    number of annotations, with the return value's, determines the first optional argument. Without
+    a return annotation the last required argument becomes optional.
     """
     spec = inspect.getfullargspec(_innermost(function))
     hints = spec.annotations
@@ -114,14 +114,16 @@ def describe_function(prefix: str, perm: str, poll: bool, function: Callable[...
 
 
 def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What a decorator has wrapped: Ceph reads its signature (_extract_target_func, from 18 on)."""
+    """Returns the function inside of decorators: Ceph reads its signature (_extract_target_func,
+    from 18 on).
+    """
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function
 
 
 def _unwrap(hint: Any) -> Tuple[Any, bool, bool]:
-    """(kind, optional, many) of an annotation."""
+    """Returns (kind, optional, many) of an annotation."""
     optional = many = False
     if typing.get_origin(hint) is Union:
         inner = [choice for choice in typing.get_args(hint) if choice is not type(None)]
@@ -139,7 +141,7 @@ def _unwrap(hint: Any) -> Tuple[Any, bool, bool]:
 
 
 def find_handler(handlers: Dict[str, Handler], words: Sequence[str]) -> Optional[Handler]:
-    """The handler with the longest prefix of the words, or None."""
+    """Returns the handler with the longest prefix of the words, or None."""
     for count in range(len(words), 0, -1):
         handler = handlers.get(" ".join(words[:count]))
         if handler is not None:
@@ -148,7 +150,8 @@ def find_handler(handlers: Dict[str, Handler], words: Sequence[str]) -> Optional
 
 
 def parse_words(handler: Handler, words: Sequence[str]) -> Dict[str, Any]:
-    """The arguments in the words after the prefix; StubError (EINVAL) if they are not valid.
+    """Returns the arguments in the words after the prefix; StubError (EINVAL) if they are not
+    valid.
 
     Accepts `--name value`, `--name=value`, `--flag` and positional words in the order of the
     parameters; `--format` (`-f`) is an option of the `ceph` command itself and is dropped if the

@@ -15,13 +15,14 @@ SIMULATED_RELEASES = {
     18: ("18.2.7", "reef"),
     20: ("20.2.4", "tentacle"),
 }
-#: The one that is played where a state file tells none.
+#: The release that is played if a state file has none.
 _USUAL_RELEASE = 18
 
 
 def release_of(versions: Mapping[str, Any]) -> int:
-    """The simulated release that is next to that of the mgrs in `ceph versions`, and not above it
-    where there is one."""
+    """Returns the simulated release that is next to that of the mgrs in `ceph versions`, and not
+    above it if there is one.
+    """
     told = [int(major) for major in re.findall(
         r"ceph version (\d+)", json.dumps(versions.get("mgr", {})))]
     if not told:
@@ -31,7 +32,7 @@ def release_of(versions: Mapping[str, Any]) -> int:
 
 
 def style_of(release: int) -> str:
-    """Name of the module in this package that stands for `mgr_module` of a release."""
+    """Returns the name of the module in this package that stands for `mgr_module` of a release."""
     return "mgr_module_new" if release >= 20 else "mgr_module_old"
 
 

@@ -82,7 +82,7 @@ class Mgr:
         self._last_maps = None if connected else (self.cluster.map, self.cluster.crush)
 
     def maps(self) -> Tuple[OsdMap, CrushMap]:
-        """The mgr's osdmap and CRUSH map; they do not change without a connection."""
+        """Returns the mgr's osdmap and CRUSH map; they do not change without a connection."""
         if self._last_maps is not None:
             return self._last_maps
         return self.cluster.map, self.cluster.crush
@@ -96,7 +96,7 @@ class Mgr:
                           partial(with_reweights, self.cluster, osdmap, crush))
 
     def get(self, name: str) -> Any:
-        """A named structure in the shape of the release; None for an unknown name."""
+        """Returns a named structure in the shape of the release; None for an unknown name."""
         with self.lock, self.process.call("get"):
             self.count(name)
             return self._get(name)
@@ -114,7 +114,7 @@ class Mgr:
         return plain[name]() if name in plain else None
 
     def _osd_tree(self, osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
-        """The tree of OSDs; a read-only one is made once for a map."""
+        """Returns the tree of OSDs; a read-only one is made once for a map."""
         if not self.shares_readings:
             return osd_tree(osdmap, crush)
         if self._tree is None or self._tree[0] is not osdmap.osds or self._tree[1] is not crush:
@@ -122,8 +122,9 @@ class Mgr:
         return self._tree[2]
 
     def latest_counter(self, service: str, name: str, path: str) -> Dict[str, Tuple[Any, ...]]:
-        """The newest point of a counter of a daemon: of the ops of clients alone, none of any other
-        counter, nor of an OSD that has not reported."""
+        """Returns the newest point of a counter of a daemon: of the ops of clients alone, none of
+        any other counter, nor of an OSD that has not reported.
+        """
         with self.lock:
             osd = int(name) if service == "osd" and name.isdigit() else -1
             self.count("perf counter")
@@ -132,7 +133,7 @@ class Mgr:
                 osd, (0, 0))) if known else ()}
 
     def metadata(self, service: str, name: str) -> Optional[Dict[str, str]]:
-        """What a daemon has told of itself, of which the kind of an OSD's device alone is known."""
+        """Returns the metadata of a daemon: only the kind of an OSD's device is known."""
         with self.lock:
             osd = int(name) if service == "osd" and name.isdigit() else -1
             return None if osd not in self.cluster.map.osds else {
@@ -148,7 +149,7 @@ class Mgr:
         self._removed.pop((module, name), None)
 
     def module_option(self, module: str, name: str) -> Any:
-        """The value of an option in the running mgr, typed; None if not set."""
+        """Returns the value of an option in the running mgr, typed; None if not set."""
         removed = self._removed.get((module, name))
         if removed is not None:
             return self.config.typed(module, name, removed)
@@ -175,7 +176,7 @@ class Mgr:
             self.config_changed = True
 
     def notify_config(self) -> None:
-        """Notifies the module if an option may have changed.
+        """Notifies the module after a possible change of an option.
 
         Separate from the call that changed it, since in Ceph another thread does it.
         """
@@ -242,7 +243,7 @@ class Mgr:
             self.simulation.commit()
 
     def all_health_checks(self) -> Dict[str, Dict[str, Any]]:
-        """The module's, and those of too full OSDs."""
+        """Returns the health checks of the module and of too full OSDs."""
         return {**fullness(self.cluster.map, self.cluster.usage), **self.health_checks}
 
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:

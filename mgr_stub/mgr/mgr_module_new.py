@@ -21,17 +21,17 @@ class CLICommandBase(CommandDecorator):
 
     @classmethod
     def Read(cls, prefix: str, poll: bool = False) -> CLICommandBase:
-        """A command that needs the permission `r`."""
+        """Returns a command that needs the permission `r`."""
         return cls(prefix, "r", poll)
 
     @classmethod
     def Write(cls, prefix: str, poll: bool = False) -> CLICommandBase:
-        """A command that needs the permission `w`."""
+        """Returns a command that needs the permission `w`."""
         return cls(prefix, "w", poll)
 
     @classmethod
     def make_registry_subtype(cls, name: str) -> Type[CLICommandBase]:
-        """A subclass with an empty registry."""
+        """Returns a subclass with an empty registry."""
         return type(name, (cls,), {"COMMANDS": {}})
 
 
@@ -48,12 +48,13 @@ class MgrModule(MgrModuleApi):
 
     def get_latest_unlabeled_counter(self, svc_type: str, svc_name: str,
                                      path: str) -> Dict[str, Tuple[Any, ...]]:
-        """(time, sum in nanoseconds, count) of an average; empty for one that is not known."""
+        """Returns (time, sum in nanoseconds, count) of an average; empty for one that is not known.
+        """
         found: Dict[str, Tuple[Any, ...]] = self._mgr.latest_counter(svc_type, svc_name, path)
         return found
 
     def get_latest_counter(self, svc_type: str, svc_name: str, counter_name: str,
                            sub_counter_name: str,
                            labels: List[Tuple[str, str]]) -> Dict[str, Tuple[Any, ...]]:
-        """Of counters with labels, of which there are none here."""
+        """Returns the counters with labels: there are none here."""
         return {counter_name: ()}

@@ -21,12 +21,12 @@ class CLICommand(CommandDecorator):
 
 
 def CLIReadCommand(prefix: str, poll: bool = False) -> CLICommand:
-    """A command that needs the permission `r`."""
+    """Returns a command that needs the permission `r`."""
     return CLICommand(prefix, "r", poll)
 
 
 def CLIWriteCommand(prefix: str, poll: bool = False) -> CLICommand:
-    """A command that needs the permission `w`."""
+    """Returns a command that needs the permission `w`."""
     return CLICommand(prefix, "w", poll)
 
 
@@ -48,6 +48,7 @@ class MgrModule(MgrModuleApi):
 
     def get_latest_counter(self, svc_type: str, svc_name: str,
                            path: str) -> Dict[str, Tuple[Any, ...]]:
-        """(time, sum in nanoseconds, count) of an average; empty for one that is not known."""
+        """Returns (time, sum in nanoseconds, count) of an average; empty for one that is not known.
+        """
         found: Dict[str, Tuple[Any, ...]] = self._mgr.latest_counter(svc_type, svc_name, path)
         return found

@@ -61,7 +61,7 @@ class MgrProcess:
 
     @property
     def counts_calls(self) -> bool:
-        """True if a crash or an interruption depends on the number of calls."""
+        """Returns True if a crash or an interruption depends on the number of calls."""
         return self.crash_point is not None or bool(self.interruptions)
 
     def _interrupt(self, name: str, after: bool) -> None:
@@ -84,7 +84,7 @@ class MgrProcess:
 
 
 def call_point(text: str) -> Tuple[str, bool]:
-    """(call, after) of a point such as `before-send`; ValueError if there is none."""
+    """Returns (call, after) of a point such as `before-send`; ValueError if there is none."""
     when, _, what = text.partition("-")
     if when not in ("before", "after") or what not in CALLS:
         raise ValueError(text)

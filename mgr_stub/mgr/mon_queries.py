@@ -21,7 +21,7 @@ from ..osdmap.osd_map import OsdMap
 
 
 def answer_to(command: Dict[str, Any], osdmap: OsdMap, release: int) -> Optional[str]:
-    """The output of a known query; None for any other command."""
+    """Returns the output of a known query; None for any other command."""
     prefix = command.get("prefix", "")
     if prefix == "osd dump" and command.get("format") == "json":
         return json.dumps(osdmap.dump(release))
@@ -30,7 +30,7 @@ def answer_to(command: Dict[str, Any], osdmap: OsdMap, release: int) -> Optional
 
 
 def _osd_stat(osdmap: OsdMap) -> str:
-    """As `ceph osd stat`; the line of flags is present only if one is set."""
+    """Returns the answer of `ceph osd stat`; the line of flags is present only if one is set."""
     up = sum(1 for osd in osdmap.osds.values() if osd["up"])
     inside = sum(1 for osd in osdmap.osds.values() if osd["in"])
     text = f"{len(osdmap.osds)} osds: {up} up, {inside} in; epoch: e{osdmap.epoch}\n"
@@ -78,7 +78,7 @@ def _osd(osdmap: OsdMap, crush: CrushMap, osd: int) -> Dict[str, Any]:
 
 
 def ok_to_stop(cluster: Cluster, osds: Set[int]) -> Tuple[int, str, str]:
-    """(0 or -EBUSY, JSON, a sentence). PGs that nobody has reported yet count as not ok."""
+    """Returns (0 or -EBUSY, JSON, a sentence). PGs that nobody has reported yet count as not ok."""
     refused = unknown = 0
     for pg in cluster.pgs.values():
         state = pg_reports.state_of(cluster, pg).split("+")
@@ -100,13 +100,14 @@ def ok_to_stop(cluster: Cluster, osds: Set[int]) -> Tuple[int, str, str]:
 
 
 def health_status(checks: Mapping[str, Mapping[str, Any]]) -> str:
-    """HEALTH_OK, HEALTH_WARN or HEALTH_ERR, by the most severe check."""
+    """Returns HEALTH_OK, HEALTH_WARN or HEALTH_ERR, by the most severe check."""
     severe = any(check.get("severity") == "error" for check in checks.values())
     return "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
 
 
 def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[str, Any]]:
-    """Ceph's own checks of OSDs that are too full, each in the highest that it has passed."""
+    """Returns Ceph's own checks of OSDs that are too full, each in the highest that it has passed.
+    """
     found: Dict[str, Dict[str, Any]] = {}
     levels = [(osdmap.ratio(f"{name}_ratio"), name) for name in
               ("full", "backfillfull", "nearfull")]
@@ -132,6 +133,6 @@ def _shown_check(check: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def health(checks: Mapping[str, Mapping[str, Any]]) -> Dict[str, str]:
-    """get('health'): contains JSON as of `ceph health detail --format json`."""
+    """Returns get('health'): contains JSON as of `ceph health detail --format json`."""
     shown = {code: _shown_check(check) for code, check in checks.items()}
     return {"json": json.dumps({"status": health_status(checks), "checks": shown, "mutes": []})}

@@ -23,7 +23,7 @@ class CRUSHMap:
 class OSDMapIncremental:
     """Changes that OSDMap.apply_incremental makes in a copy of the map; nothing reaches a cluster.
 
-    Of what Ceph's has, only reweights are simulated.
+    Only reweights are simulated.
     """
 
     def __init__(self, epoch: int) -> None:
@@ -34,7 +34,8 @@ class OSDMapIncremental:
         return self._epoch
 
     def set_osd_reweights(self, weightmap: Dict[int, float]) -> None:
-        """{osd: reweight 0..1}, 0 for out; the key and the value types are checked as in C++."""
+        """Sets {osd: reweight 0..1}, 0 for out; the key and the value types are checked as in C++.
+        """
         for osd, reweight in weightmap.items():
             if not isinstance(osd, int) or not isinstance(reweight, (int, float)):
                 raise SystemError("returned NULL without setting an exception")
@@ -60,7 +61,9 @@ class OSDMap:
         return OSDMapIncremental(self._map.epoch + 1)
 
     def apply_incremental(self, inc: OSDMapIncremental) -> OSDMap:
-        """A copy of the map with the changes; an incremental of another epoch ends Ceph's mgr."""
+        """Returns a copy of the map with the changes; an incremental of another epoch ends Ceph's
+        mgr.
+        """
         self._count("apply_incremental")
         assert inc.get_epoch() == self._map.epoch + 1, "an incremental of another epoch"
         return OSDMap(self._reweighted(self._map, inc.reweights), self._crush, self._release,

@@ -1,6 +1,6 @@
-"""The always-on module `progress`, as other modules and operators use it: its events.
+"""The always-on module `progress` for other modules and operators: its events.
 
-What it would tell of recovery by itself is not simulated.
+Its own events of recovery are not simulated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ProgressEvent:
         self.progress = 0.0
 
     def shown(self, now: float) -> Dict[str, Any]:
-        """As `ceph progress json` shows an event that lasts."""
+        """Returns the form of a running event in `ceph progress json`."""
         elapsed = now - self.started_at
         return {"id": self.id, "message": self.message, "duration": f"(since {int(elapsed)}s)",
                 "refs": self.refs, "progress": self.progress, "started_at": self.started_at,
@@ -36,7 +36,7 @@ class ProgressEvent:
                 if self.progress else None}
 
     def ended(self, now: float, failure: Optional[str]) -> Dict[str, Any]:
-        """As `ceph progress json` shows an event that has ended; the colon is Ceph's."""
+        """Returns the form of an ended event in `ceph progress json`; the colon is Ceph's."""
         found = {"id": self.id, "message": self.message, "refs": self.refs,
                  "started_at": self.started_at, "finished_at": now,
                  "add_to_ceph_s:": self.in_status}
@@ -44,7 +44,7 @@ class ProgressEvent:
 
 
 class ProgressModule:
-    """Events live as long as the mgr; those that ended are stored by Ceph, and not here."""
+    """Events live as long as the mgr. Ceph stores the ended ones, this class does not."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -54,8 +54,8 @@ class ProgressModule:
         self.calls: List[Tuple[str, str]] = []
 
     def remote(self, method: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        """Target of `remote('progress', ...)`. Raises NameError for a method it does not have, and
-        RuntimeError where the method fails."""
+        """Answers `remote('progress', ...)`. Raises NameError for a method it does not have, and
+        RuntimeError if the method fails."""
         if method not in _METHODS:
             raise NameError(method)
         try:
@@ -90,7 +90,7 @@ class ProgressModule:
             del self.completed[:-_MOST_COMPLETED]
 
     def command(self, words: List[str]) -> Answer:
-        """`progress json`."""
+        """Returns `progress json`."""
         if words != ["json"]:
             raise invalid("the simulated module progress knows only json")
         return 0, json.dumps({"events": [event.shown(self._clock())

@@ -1,4 +1,4 @@
 """The simulated monitor: commands and their epochs, configuration, key-value store, faults.
 
-May import cluster and what is below it.
+May import cluster and the layers below it.
 """

@@ -17,7 +17,7 @@ _IEC = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 <<
 
 
 def parse_value(type_name: str, text: str) -> Value:
-    """The typed value of an option's text; StubError with a sentence if it does not parse.
+    """Returns the typed value of an option's text; StubError with a sentence if it does not parse.
 
     size gives bytes, secs whole seconds; int, uint and float are plain numbers.
     """
@@ -29,7 +29,7 @@ def parse_value(type_name: str, text: str) -> Value:
 
 
 def check_value(option: Mapping[str, Any], text: str) -> Value:
-    """As `parse_value`; also checks the option's min, max and enum_allowed."""
+    """Returns the same as `parse_value`; also checks the option's min, max and enum_allowed."""
     type_name = str(option.get("type", "str"))
     value = parse_value(type_name, text)
     allowed = option.get("enum_allowed")
@@ -159,12 +159,12 @@ class Config:
     # -- module options -----------------------------------------------------------------------
 
     def module_option(self, module: str, name: str) -> Any:
-        """Typed value of a module's option; None while it is not set."""
+        """Returns the typed value of a module's option; None while it is not set."""
         text = self._texts.get(_module_key(module, name))
         return None if text is None else self.typed(module, name, text)   # most are not set
 
     def typed(self, module: str, name: str, text: Optional[str]) -> Any:
-        """The text of a module's option as a typed value; None for None."""
+        """Returns the text of a module's option as a typed value; None for None."""
         if text is None or module not in self._modules:
             return None
         option = self._modules[module].get(_declared_name(name), {})
@@ -188,7 +188,7 @@ class Config:
     # -- Ceph's own options -------------------------------------------------------------------
 
     def core(self, who: str, name: str) -> Value:
-        """Effective typed value of one of Ceph's options for `mgr`, `osd`, `osd.3`, ...
+        """Returns the effective typed value of one of Ceph's options for `mgr`, `osd`, `osd.3`, ...
 
         KeyError for an option that does not exist, as in `get_ceph_option`.
         """
@@ -202,7 +202,7 @@ class Config:
     # -- the `ceph config` commands -----------------------------------------------------------
 
     def set(self, who: str, name: str, text: str) -> None:
-        """`ceph config set WHO NAME VALUE`."""
+        """Runs `ceph config set WHO NAME VALUE`."""
         if name.startswith("mgr/"):
             module, _, option = name[len("mgr/"):].partition("/")
             self.set_module_option(module, option, text)
@@ -217,7 +217,7 @@ class Config:
         self.version += 1
 
     def get(self, who: str, name: str) -> str:
-        """`ceph config get WHO NAME`: the value as text."""
+        """Returns `ceph config get WHO NAME`: the value as text."""
         if name.startswith("mgr/"):
             module, _, option_name = name[len("mgr/"):].partition("/")
             option = self._modules.get(module, {}).get(_declared_name(option_name))
@@ -230,7 +230,8 @@ class Config:
         return _shown(self.core(who, name))
 
     def of_daemon(self, who: str) -> Dict[str, Dict[str, Any]]:
-        """All values set for a daemon, in the form of `ceph config get WHO --format json`."""
+        """Returns all values set for a daemon, in the form of `ceph config get WHO --format json`.
+        """
         found: Dict[str, Dict[str, Any]] = {}
         for section in ("global", who.partition(".")[0], who):
             for key, text in self._texts.items():
@@ -241,7 +242,7 @@ class Config:
         return found
 
     def remove(self, who: str, name: str) -> None:
-        """`ceph config rm WHO NAME`."""
+        """Runs `ceph config rm WHO NAME`."""
         if name.startswith("mgr/"):
             module, _, option = name[len("mgr/"):].partition("/")
             text = self._texts.get(_module_key(module, option))
@@ -254,7 +255,7 @@ class Config:
 
 
 def _declared_name(name: str) -> str:
-    """The option's name in a name such as `x/server_port`, which is set for mgr.x alone."""
+    """Returns the option's name in a name such as `x/server_port`, which is set for mgr.x alone."""
     return name.partition("/")[2] or name
 
 

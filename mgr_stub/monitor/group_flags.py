@@ -13,7 +13,7 @@ from ..osdmap.osd_map import CLASS_FLAGS, GROUP_FLAGS, NODE_FLAGS, MapChange
 
 def change_groups(cluster: Cluster, command: Dict[str, Any], change: MapChange,
                   is_set: bool) -> str:
-    """Sets or clears flags for each that is named; those that are nothing are told."""
+    """Sets or clears flags for each name; the answer lists the unknown names."""
     flags = _flags(str(command.get("flags", "")))
     unknown: List[str] = []
     wanted: List[str] = list(command.get("who", []))
@@ -36,7 +36,7 @@ def _flags(text: str) -> Set[str]:
 
 def _change_one(cluster: Cluster, who: str, flags: Set[str], change: MapChange,
                 is_set: bool) -> bool:
-    """False if there is no such OSD, bucket or class."""
+    """Returns False if there is no such OSD, bucket or class."""
     number = who[len("osd."):] if who.startswith("osd.") else who
     if number.isascii() and number.isdigit():
         osd = int(number)

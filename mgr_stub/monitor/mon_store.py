@@ -92,22 +92,22 @@ class MonFaults:
     connected: bool = True
 
     def rejection(self) -> Optional[Answer]:
-        """The error that answers the next command, or None if it is not rejected."""
+        """Returns the error that answers the next command, or None if it is not rejected."""
         if self.reject_ratio <= 0 or self.rng.random() >= self.reject_ratio:
             return None
         code = self.rng.choice((errno.EINVAL, errno.EPERM))
         return -code, "", "refused by the simulation"
 
     def drops(self, pgid: str) -> bool:
-        """True if upmap items that a mgr sends for a PG are dropped."""
+        """Returns True if upmap items that a mgr sends for a PG are dropped."""
         return self.drop_ratio > 0 and random.Random(f"drop/{pgid}").random() < self.drop_ratio
 
     def loses(self) -> bool:
-        """True if the answer to the next command is lost."""
+        """Returns True if the answer to the next command is lost."""
         return self.lose_ratio > 0 and self.rng.random() < self.lose_ratio
 
     def lost_answer(self) -> Optional[Answer]:
-        """The error in place of a lost answer; None if no answer ever comes."""
+        """Returns the error in place of a lost answer; None if no answer ever comes."""
         if self.rng.random() < 0.5:
             return None
         return -errno.ETIMEDOUT, "", "the answer was lost by the simulation"

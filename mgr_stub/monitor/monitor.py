@@ -25,7 +25,7 @@ FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "nore
 #: Sender of the mgr's commands in the log.
 MGR = "mgr.x"
 
-#: Most PGs that a pool may have.
+#: Largest number of PGs of a pool.
 _MAX_PG_NUM = 65536
 
 #: Keys of a pool that a variable of `osd pool set` changes; the last variable is set by the PGs.
@@ -95,7 +95,7 @@ class Monitor:
 
     def submit_from(self, sender: str, command_json: str,
                     done: Callable[[int, str, str], None]) -> None:
-        """As `submit`, for another sender."""
+        """Does the same as `submit`, for another sender."""
         try:
             command = json.loads(command_json)
             if not isinstance(command, dict):
@@ -114,16 +114,16 @@ class Monitor:
 
     @property
     def busy(self) -> bool:
-        """True if a command waits for its epoch."""
+        """Returns True if a command waits for its epoch."""
         return bool(self._queue)
 
     @property
     def ready(self) -> bool:
-        """True if a waiting command can have its epoch now."""
+        """Returns True if a waiting command can have its epoch now."""
         return any(self._is_due(item) for item in self._queue)
 
     def next_moment(self) -> Optional[float]:
-        """Moment at which the next delayed command is due."""
+        """Returns the moment at which the next delayed command is due."""
         return min((item.due for item in self._queue if self._reachable(item)), default=None)
 
     def _reachable(self, item: _Queued) -> bool:
@@ -155,7 +155,9 @@ class Monitor:
         return answers
 
     def _answer(self, item: _Queued, answer: Answer) -> Callable[[], None]:
-        """A function that answers the sender, unless the answer is lost; called after the epoch."""
+        """Returns a function that answers the sender, unless the answer is lost; called after the
+        epoch.
+        """
         given: Optional[Answer] = answer
         if item.from_mgr and self.faults.loses():
             given = self.faults.lost_answer()
@@ -172,7 +174,7 @@ class Monitor:
         return tell
 
     def _keeps(self, command: Dict[str, Any]) -> bool:
-        """True if the map has the upmap items that a command has set."""
+        """Returns True if the map has the upmap items that a command has set."""
         if command.get("prefix") != "osd pg-upmap-items":
             return True
         numbers = [int(number) for number in command.get("id", [])]
@@ -253,7 +255,7 @@ class Monitor:
         return f"{pool_id}.{position:x}"
 
     def _led_pg(self, command: Dict[str, Any]) -> str:
-        """The PG of a command about primaries."""
+        """Returns the PG of a command about primaries."""
         if self.cluster.release < 18:
             raise invalid("command not known")
         pgid = self._checked_pg(command, "reef", "pg-upmap-primary")
@@ -358,7 +360,7 @@ class Monitor:
 
 
 def _osds(command: Dict[str, Any]) -> List[int]:
-    """The OSDs of a command; a single one may come without a list."""
+    """Returns the OSDs of a command; a single one may come without a list."""
     named = command.get("id", [])
     osds = [int(osd) for osd in (named if isinstance(named, list) else [named])]
     if not osds:

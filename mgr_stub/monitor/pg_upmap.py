@@ -21,7 +21,7 @@ Table = List[Dict[str, Any]]
 
 
 def set_mapping(cluster: Cluster, pgid: str, osds: List[int], change: MapChange) -> str:
-    """As `ceph osd pg-upmap`."""
+    """Acts like `ceph osd pg-upmap`."""
     pool = cluster.map.pools[pg_order(pgid)[0]]
     if not int(pool.get("min_size", 1)) <= len(osds) <= int(pool["size"]):
         raise invalid(f"{len(osds)} OSDs do not fit the pool's min_size and size")
@@ -34,7 +34,7 @@ def set_mapping(cluster: Cluster, pgid: str, osds: List[int], change: MapChange)
 
 
 def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str:
-    """As `ceph osd pg-upmap-primary`, of Ceph 18 and later."""
+    """Acts like `ceph osd pg-upmap-primary`, of Ceph 18 and later."""
     _must_exist(cluster, osd)
     if osd == cluster.map.acting_primary(pgid):
         raise invalid(f"osd.{osd} is already primary for pg {pgid}")
@@ -45,13 +45,13 @@ def set_primary(cluster: Cluster, pgid: str, osd: int, change: MapChange) -> str
 
 
 def remove_primary(cluster: Cluster, pgid: str, change: MapChange) -> str:
-    """As `ceph osd rm-pg-upmap-primary`; there need not be one."""
+    """Acts like `ceph osd rm-pg-upmap-primary`; there need not be one."""
     _put(cluster, change, PRIMARIES, pgid, None)
     return f"clear {pgid} pg_upmap_primary mapping"
 
 
 def remove_mapping(cluster: Cluster, pgid: str, change: MapChange) -> str:
-    """As `ceph osd rm-pg-upmap`."""
+    """Acts like `ceph osd rm-pg-upmap`."""
     _put(cluster, change, FULL, pgid, None)
     return f"clear {pgid} {FULL} mapping"
 
@@ -60,8 +60,8 @@ def clean(cluster: Cluster, change: MapChange) -> None:
     """Removes the entries that OSDMap::check_pg_upmaps removes, and those of removed PGs.
 
     These are pg_upmaps that are illegal, have OSDs that are out, or equal the raw mapping; on 20
-    primaries that CRUSH alone does not choose, or puts first (seen with osdmaptool 20.2.4), and all
-    of a pool of which a PG with a primary is about to be merged.
+    also primaries that CRUSH alone does not choose, or puts first (seen with osdmaptool 20.2.4). If
+    a PG with a primary is about to be merged, 20 removes all primaries of its pool.
     """
     if cluster.release >= 20:
         entries = _table(cluster, change, PRIMARIES)
@@ -78,7 +78,7 @@ def clean(cluster: Cluster, change: MapChange) -> None:
 
 
 def drop_primaries(cluster: Cluster, change: MapChange, pgids: Set[str]) -> None:
-    """Removes the primaries of PGs, where they have any."""
+    """Removes the primaries of PGs, if they have any."""
     entries = _table(cluster, change, PRIMARIES)
     kept = [entry for entry in entries if entry["pgid"] not in pgids]
     if len(kept) < len(entries):

@@ -34,11 +34,12 @@ class CrushMap:
         self._parents: Dict[Tuple[int, str], Dict[int, int]] = {}
 
     def as_dump(self) -> Dict[str, Any]:
-        """The dump that the map was made of; callers must not change it."""
+        """Returns the dump that the map was made of; callers must not change it."""
         return self._dump
 
     def shape_below(self, rule_id: int) -> Dict[int, Any]:
-        """The inputs of a rule's mappings: its steps, and items and weights of its buckets."""
+        """Returns the inputs of a rule's mappings: its steps, and items and weights of its buckets.
+        """
         shape: Dict[int, Any] = {0: self.rules.get(rule_id, {}).get("steps")}
         waiting = self.takes(rule_id)
         all_entries = (self._dump.get("choose_args") or {}).values()
@@ -54,7 +55,8 @@ class CrushMap:
         return shape
 
     def weights_below(self, item: int) -> Dict[int, float]:
-        """{osd: CRUSH weight} of all OSDs in the subtree of a bucket, or of the OSD itself."""
+        """Returns {osd: CRUSH weight} of all OSDs in the subtree of a bucket, or of the OSD itself.
+        """
         if item >= 0:
             return {item: self.osd_weight(item)}
         if item not in self._below:
@@ -69,17 +71,18 @@ class CrushMap:
         return self._below[item]
 
     def osd_weight(self, osd: int) -> float:
-        """CRUSH weight of an OSD in the first bucket that lists it; 0 if none does."""
+        """Returns the CRUSH weight of an OSD in the first bucket that lists it; 0 if none does."""
         return self._device_weights.get(osd, 0.0)
 
     def takes(self, rule_id: int) -> List[int]:
-        """The items that the `take` steps of a rule start from, in order."""
+        """Returns the items that the `take` steps of a rule start from, in order."""
         rule = self.rules.get(rule_id)
         steps = rule["steps"] if rule else []
         return [step["item"] for step in steps if step["op"] == "take"]
 
     def rule_weights(self, rule_id: int) -> Dict[int, float]:
-        """{osd: CRUSH weight} of the OSDs below all takes of a rule: those it can choose."""
+        """Returns {osd: CRUSH weight} of the OSDs below all takes of a rule: those it can choose.
+        """
         if rule_id not in self._serving:
             union: Dict[int, float] = {}
             for take in self.takes(rule_id):
@@ -89,7 +92,8 @@ class CrushMap:
         return self._serving[rule_id]
 
     def parent_of_type(self, osd: int, type_name: str, rule_id: int) -> int:
-        """First bucket of a type under the takes of the rule that holds the OSD; 0 if none does.
+        """Returns the first bucket of a type under the takes of the rule that holds the OSD; 0 if
+        none does.
 
         Mirrors CrushWrapper::get_parent_of_type with a rule: shadow trees count apart.
         """
@@ -115,7 +119,7 @@ class CrushMap:
             self._collect_parents(child["id"], type_name, found)
 
     def host_of(self, osd: int) -> Optional[str]:
-        """Name of the host bucket that lists the OSD (shadow trees aside)."""
+        """Returns the name of the host bucket that lists the OSD (shadow trees aside)."""
         for bucket in self.buckets.values():
             if bucket["type_name"] == "host" and "~" not in bucket["name"]:
                 if any(item["id"] == osd for item in bucket["items"]):
@@ -123,7 +127,7 @@ class CrushMap:
         return None
 
     def dump(self, release: int) -> Dict[str, Any]:
-        """The dump in the shape of a release: rules lost three keys after Ceph 16."""
+        """Returns the dump in the shape of a release: rules lost three keys after Ceph 16."""
         rules = []
         for rule in self._dump["rules"]:
             steps = [dict(step) for step in rule["steps"]]

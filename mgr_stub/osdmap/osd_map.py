@@ -31,7 +31,9 @@ _READ_BALANCE = {"score_acting": 0.0, "score_stable": 0.0, "optimal_score": 0.0,
 
 
 def is_erasure(pool: MappingType[str, Any]) -> bool:
-    """True if a pool of the osdmap dump is erasure-coded: the order of its PGs' OSDs matters."""
+    """Returns True if a pool of the osdmap dump is erasure-coded: the order of its PGs' OSDs
+    matters.
+    """
     return int(pool["type"]) == ERASURE
 
 
@@ -55,17 +57,17 @@ class OsdMap:
     rest: Dict[str, Any]
 
     def next(self, **changes: Any) -> OsdMap:
-        """The following epoch with some fields replaced."""
+        """Returns the following epoch with some fields replaced."""
         return replace(self, epoch=self.epoch + 1, **changes)
 
     @cached_property
     def full_upmaps(self) -> Dict[str, Mapping]:
-        """{pgid: OSDs} of the pg_upmap entries."""
+        """Returns {pgid: OSDs} of the pg_upmap entries."""
         return {entry["pgid"]: tuple(entry["osds"]) for entry in self.rest.get("pg_upmap", [])}
 
     @cached_property
     def chosen_primaries(self) -> Dict[str, int]:
-        """{pgid: OSD} of the pg_upmap_primaries entries (since Ceph 18)."""
+        """Returns {pgid: OSD} of the pg_upmap_primaries entries (since Ceph 18)."""
         return {entry["pgid"]: entry["primary_osd"]
                 for entry in self.rest.get("pg_upmap_primaries", [])}
 
@@ -76,11 +78,11 @@ class OsdMap:
         return osd in self.osds and bool(self.osds[osd]["up"])
 
     def reweight(self, osd: int) -> float:
-        """Reweight 0..1 (0 = out); an OSD that does not exist has none."""
+        """Returns the reweight 0..1 (0 = out); an OSD that does not exist has none."""
         return float(self.osds[osd]["weight"]) if osd in self.osds else 0.0
 
     def acting(self, pgid: str) -> Mapping:
-        """Acting set of the PG: its pg_temp without down OSDs, else its up set."""
+        """Returns the acting set of the PG: its pg_temp without down OSDs, else its up set."""
         temp = self.pg_temp.get(pgid)
         if temp is None:
             return self.up.get(pgid, ())
@@ -99,11 +101,11 @@ class OsdMap:
 
     @cached_property
     def has_affinities(self) -> bool:
-        """True if any OSD has a primary affinity other than 1."""
+        """Returns True if any OSD has a primary affinity other than 1."""
         return has_affinities(self.osds)
 
     def up_primary(self, pgid: str) -> int:
-        """Primary of the up set; -1 if it is empty."""
+        """Returns the primary of the up set; -1 if it is empty."""
         up = self.up.get(pgid, ())
         if not self.has_affinities:
             return primary_of(up)
@@ -114,7 +116,7 @@ class OsdMap:
         return up[place] if place >= 0 else -1
 
     def acting_primary(self, pgid: str) -> int:
-        """Primary of the acting set."""
+        """Returns the primary of the acting set."""
         acting = self.acting(pgid)
         if pgid not in self.pg_temp or acting == ():
             return self.up_primary(pgid)
@@ -127,7 +129,7 @@ class OsdMap:
         return None
 
     def data_chunks(self, pool_id: int) -> int:
-        """k of an erasure-coded pool, 1 of a replicated one."""
+        """Returns k of an erasure-coded pool, 1 of a replicated one."""
         pool = self.pools[pool_id]
         if not is_erasure(pool):
             return 1
@@ -135,12 +137,12 @@ class OsdMap:
         return int(profile["k"])
 
     def ratio(self, name: str) -> float:
-        """`full_ratio`, `backfillfull_ratio` or `nearfull_ratio`."""
+        """Returns `full_ratio`, `backfillfull_ratio` or `nearfull_ratio`."""
         usual = {"full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85}
         return float(self.rest.get(name, usual[name]))
 
     def dump(self, release: int) -> Dict[str, Any]:
-        """The map in the form of `ceph osd dump` of a release; new objects."""
+        """Returns the map in the form of `ceph osd dump` of a release; new objects."""
         flags = sorted(self.flags)
         shown = {
             **self.rest,
@@ -165,7 +167,9 @@ class OsdMap:
 
 
 def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
-    """A pool's entry; Ceph 18 and later add the read balance of replicated pools, 20 its type."""
+    """Returns a pool's entry; Ceph 18 and later add the read balance of replicated pools, 20 its
+    type.
+    """
     shaped = dict(pool)
     if release >= 20:
         shaped = {"is_stretch_pool": False, "nonprimary_shards": "{}", **shaped}
@@ -180,14 +184,14 @@ def _pool_of_release(pool: Dict[str, Any], release: int) -> Dict[str, Any]:
 
 
 def _entry(osd: Dict[str, Any]) -> Dict[str, Any]:
-    """An osds[] record, without the reweight before `out`: that is in osd_xinfo[]."""
+    """Returns an osds[] record, without the reweight before `out`: that is in osd_xinfo[]."""
     shown = {**osd, "state": list(osd["state"])}
     shown.pop("old_weight", None)
     return shown
 
 
 def _xinfo(records: List[Dict[str, Any]], osds: Dict[int, Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """osd_xinfo[] with the 16.16 reweights of OSDs before they were out, 0 for those in."""
+    """Returns osd_xinfo[] with the 16.16 reweights of OSDs before they were out, 0 for those in."""
     known = {int(record["osd"]): record for record in records}
     for osd, entry in osds.items():
         old = int(entry.get("old_weight", 0.0) * WEIGHT_ONE)
@@ -202,7 +206,9 @@ def _dump_items(pgid: str, items: Items) -> Dict[str, Any]:
 
 
 def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
-    """The up set of a mapping: down OSDs become holes (erasure) or are left out (replicated)."""
+    """Returns the up set of a mapping: down OSDs become holes (erasure) or are left out
+    (replicated).
+    """
     if all(osdmap.is_up(osd) for osd in mapping):
         return mapping
     if erasure:
@@ -211,14 +217,14 @@ def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
 
 
 def primary_of(osds: Mapping) -> int:
-    """The first present member, -1 if there is none."""
+    """Returns the first present member, -1 if there is none."""
     if osds and osds[0] != NONE:
         return osds[0]
     return next((osd for osd in osds if osd != NONE), -1)
 
 
 def pgids_of(pool_id: int, pool: MappingType[str, Any]) -> List[str]:
-    """All PG ids of a pool."""
+    """Returns all PG ids of a pool."""
     return [f"{pool_id}.{position:x}" for position in range(int(pool["pg_num"]))]
 
 
@@ -227,9 +233,9 @@ AUTO_OUT = "autoout"
 
 
 def marked_out(entry: Dict[str, Any], automatically: bool = False) -> Dict[str, Any]:
-    """The entry of an OSD marked out; its reweight is kept for its return.
+    """Returns the entry of an OSD marked out; its reweight is kept for its return.
 
-    `automatically` means by the monitor: the OSD is marked in again as soon as it is up.
+    `automatically` means by the monitor: the OSD is marked in again once it is up.
     """
     if float(entry["weight"]) <= 0:
         return entry
@@ -238,14 +244,14 @@ def marked_out(entry: Dict[str, Any], automatically: bool = False) -> Dict[str, 
 
 
 def marked_in(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The entry of an OSD marked in, with its previous reweight."""
+    """Returns the entry of an OSD marked in, with its previous reweight."""
     if float(entry["weight"]) > 0:
         return entry
     return reweighted(entry, entry.get("old_weight", 0.0) or 1.0)
 
 
 def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
-    """The entry of an OSD with a reweight 0..1; above 0 the previous one is dropped."""
+    """Returns the entry of an OSD with a reweight 0..1; above 0 the previous one is dropped."""
     if weight <= 0:
         return {**entry, "in": 0, "weight": 0.0}
     return {**entry, "in": 1, "weight": float(weight), "old_weight": 0.0,
@@ -253,12 +259,13 @@ def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
 
 
 def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
-    """The entry of an OSD marked down."""
+    """Returns the entry of an OSD marked down."""
     return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
 
 
 def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, Any]:
-    """The entry of an OSD marked up; with `comes_in` it is marked in if the monitor marked it out.
+    """Returns the entry of an OSD marked up; with `comes_in` it is marked in if the monitor marked
+    it out.
 
     `epoch` is the first one with the OSD up; it becomes `up_from` of an OSD that was down.
     """
@@ -270,15 +277,16 @@ def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, An
     return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started
 
 
-#: Flags that single OSDs, CRUSH buckets and device classes may have (`osd set-group`), and the keys
-#: of the osdmap dump that have those of buckets and classes.
+#: Flags of single OSDs, CRUSH buckets and device classes (`osd set-group`), and the keys of the
+#: osdmap dump for those of buckets and classes.
 GROUP_FLAGS = ("noup", "nodown", "noin", "noout")
 NODE_FLAGS = "crush_node_flags"
 CLASS_FLAGS = "device_class_flags"
 
 
 def has_flag(osdmap: OsdMap, crush: CrushMap, osd: int, flag: str) -> bool:
-    """True if a flag holds for an OSD: the map's, its own, or that of a bucket or class of it."""
+    """Returns True if an OSD has a flag: the map's, its own, or that of a bucket or class of it.
+    """
     if flag in osdmap.flags or flag in osdmap.osds[osd]["state"]:
         return True
     if flag in osdmap.rest.get(CLASS_FLAGS, {}).get(crush.classes.get(osd, ""), ()):
@@ -289,7 +297,7 @@ def has_flag(osdmap: OsdMap, crush: CrushMap, osd: int, flag: str) -> bool:
 
 
 def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
-    """pg_num, pgp_num and their targets; those missing in old state files are filled in."""
+    """Returns pg_num, pgp_num and their targets; those missing in old state files are filled in."""
     pg_num = int(pool["pg_num"])
     target = int(pool.get("pg_num_target") or pg_num)
     placement = int(pool.get("pg_placement_num") or pg_num)
@@ -299,25 +307,29 @@ def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
 
 
 def in_transition(pool: Dict[str, Any]) -> bool:
-    """True if pg_num or pgp_num has not reached its target; a pgp_num may be lower for good."""
+    """Returns True if pg_num or pgp_num has not reached its target; a pgp_num may be lower for
+    good.
+    """
     now = pg_nums(pool)
     return not now["pg_num"] == now["pg_num_target"] == now["pg_num_pending"] or (
         now["pg_placement_num"] != min(now["pg_num"], now["pg_placement_num_target"]))
 
 
 def share_of(position: int, pg_num: int) -> int:
-    """Relative share of a pool's objects that a PG has: 2 for a PG still to be split, else 1."""
+    """Returns the relative share of a pool's objects that a PG has: 2 for a PG still to be split,
+    else 1.
+    """
     half = (1 << (pg_num - 1).bit_length()) >> 1
     return 2 if position < half and position + half >= pg_num else 1
 
 
 def parent_of(position: int) -> int:
-    """Position of the PG that a PG is split from and merged into."""
+    """Returns the position of the PG that a PG is split from and merged into."""
     return position & ~(1 << (position.bit_length() - 1)) if position else 0
 
 
 def is_merging(pool: Dict[str, Any], position: int) -> bool:
-    """True for a PG that is about to be merged into another, or to take one in."""
+    """Returns True for a PG that is about to be merged into another, or to take one in."""
     counts = pg_nums(pool)
     sources = range(counts["pg_num_pending"], counts["pg_num"])
     return position in sources or any(parent_of(source) == position for source in sources)
@@ -349,7 +361,7 @@ class MapChange:
 
     @property
     def is_pg_temp_only(self) -> bool:
-        """True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
+        """Returns True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
         if self.flags is not None or self.min_compat_client is not None:
             return False
         if self.upmap_items or self.removed_pools:
@@ -358,5 +370,5 @@ class MapChange:
 
     @property
     def moves_data(self) -> bool:
-        """True if raw mappings or up sets may change, other than by upmap items."""
+        """Returns True if raw mappings or up sets may change, other than by upmap items."""
         return bool(self.osds or self.pools or self.crush is not None)

@@ -1,10 +1,9 @@
 """Update of a PG's raw mapping when the result of CRUSH changes with the map.
 
 A raw mapping that was CRUSH's result before the change is CRUSH's result after it. Any other one
-(made clusters, mappings of an older map) changes only where CRUSH's result has changed: OSDs that
-are new in it are added, if the rule allows in the place of an OSD that has left it, and OSDs that
-may not serve any more are removed. If that is not possible within the rule, CRUSH's whole result is
-taken.
+(made clusters, mappings of an older map) changes only as far as CRUSH's result has changed. OSDs
+that are new in it are added, if possible in the place of an OSD that has left it. OSDs that may not
+serve any more are removed. If that is not possible within the rule, CRUSH's whole result is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .upmap import Mapping
 
 def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[int], bool],
            legal: Callable[[Sequence[int]], bool]) -> Mapping:
-    """The raw mapping after a change in which CRUSH's result went from `before` to `after`.
+    """Returns the raw mapping after a change in which CRUSH's result went from `before` to `after`.
 
     `may_serve(osd)` is true if the rule can still choose the OSD, `legal(osds)` if it allows a set.
     """
@@ -38,7 +37,7 @@ def follow(raw: Mapping, before: Mapping, after: Mapping, may_serve: Callable[[i
 
 def _places(now: List[int], after: Mapping, before: Mapping, osd: int,
             may_serve: Callable[[int], bool]) -> List[int]:
-    """All places, the best one for a new OSD first."""
+    """Returns all places, the best one for a new OSD first."""
     def rank(place: int) -> int:
         if not may_serve(now[place]):
             return 0

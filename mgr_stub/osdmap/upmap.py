@@ -24,7 +24,7 @@ Mapping = Tuple[int, ...]
 
 
 def apply_items(raw: Sequence[int], items: Items, is_out: Callable[[int], bool]) -> Mapping:
-    """The mapping with the items applied in order, as OSDMap::_apply_upmap does.
+    """Returns the mapping with the items applied in order, as OSDMap::_apply_upmap does.
 
     A pair does nothing when its target is already in the set, its source is not, or its target
     is out.
@@ -38,7 +38,8 @@ def apply_items(raw: Sequence[int], items: Items, is_out: Callable[[int], bool])
 
 
 def invert_items(mapped: Sequence[int], items: Items) -> Mapping:
-    """The raw mapping of a complete mapping; the caller verifies it by applying the items."""
+    """Returns the raw mapping of a complete mapping; the caller verifies it by applying the items.
+    """
     raw = list(mapped)
     for source, target in reversed(items):
         if target in raw and source not in raw:
@@ -52,7 +53,7 @@ def _fan_out(step: Dict[str, object], size: int) -> int:
 
 
 def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optional[str]:
-    """Why the monitor would reject this mapping, or None (CrushWrapper::verify_upmap)."""
+    """Returns why the monitor would reject this mapping, or None (CrushWrapper::verify_upmap)."""
     rule = crush.rules.get(rule_id)
     if rule is None:
         return f"rule {rule_id} does not exist"
@@ -63,7 +64,7 @@ def verify(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> Optio
         operation = step["op"]
         if operation == "take":
             root = step["item"]
-        elif operation.startswith("choose") and operation != "choosemsr":   # of which it knows none
+        elif operation.startswith("choose") and operation != "choosemsr":   # because it knows none
             number = _fan_out(step, size)
             # only the first step of a type in a take counts
             levels.setdefault(step["type"], number)
@@ -105,7 +106,7 @@ def _check_step(crush: CrushMap, rule_id: int, operation: str, type_name: str, n
 
 def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: Items,
           reweight: Callable[[int], float], base: Optional[Sequence[int]] = None) -> Items:
-    """The items that OSDMap::check_pg_upmaps keeps; empty means that the entry is removed.
+    """Returns the items that OSDMap::check_pg_upmaps keeps; empty means that the entry is removed.
 
     `base` is a pg_upmap in place of `raw`; sources are searched in `raw` nevertheless.
     """
@@ -129,7 +130,7 @@ Osds = MappingType[int, MappingType[str, Any]]
 
 def with_primary(mapping: Mapping, primary: Optional[int],
                  is_out: Callable[[int], bool]) -> Mapping:
-    """The mapping with the primary in front, if that is a member and not out.
+    """Returns the mapping with the primary in front, if that is a member and not out.
 
     As OSDMap::_apply_upmap does for pg_upmap_primaries.
     """
@@ -142,13 +143,13 @@ def with_primary(mapping: Mapping, primary: Optional[int],
 
 
 def has_affinities(osds: Osds) -> bool:
-    """True if any OSD has a primary affinity other than 1."""
+    """Returns True if any OSD has a primary affinity other than 1."""
     return any(float(entry.get("primary_affinity", 1.0)) != 1.0 for entry in osds.values())
 
 
 def primary_place(members: Sequence[int], osds: Osds, pool: MappingType[str, Any],
                   position: int) -> int:
-    """Index of the primary among the members of a PG's `up`; -1 if there is none."""
+    """Returns the index of the primary among the members of a PG's `up`; -1 if there is none."""
     present = [place for place, osd in enumerate(members) if osd != NONE]
     if not present or all(_affinity(osds, members[place]) >= WEIGHT_ONE for place in present):
         return present[0] if present else -1
@@ -167,7 +168,7 @@ def _affinity(osds: Osds, osd: int) -> int:
 
 def with_primary_first(members: Mapping, osds: Osds, pool: MappingType[str, Any],
                       position: int) -> Mapping:
-    """The `up` of a replicated PG with its primary in front."""
+    """Returns the `up` of a replicated PG with its primary in front."""
     place = primary_place(members, osds, pool, position)
     if place <= 0:
         return members
@@ -175,7 +176,9 @@ def with_primary_first(members: Mapping, osds: Osds, pool: MappingType[str, Any]
 
 
 def nonprimary_shards(pool: MappingType[str, Any]) -> FrozenSet[int]:
-    """Shards of a pool's PGs that cannot be primary, from its entry in the dump: `{1,2,3}`."""
+    """Returns the shards of a pool's PGs that cannot be primary, from its entry in the dump:
+    `{1,2,3}`.
+    """
     shown = str(pool.get("nonprimary_shards", "")).strip("{}")
     return frozenset(int(word) for word in shown.split(",") if word)
 
@@ -186,12 +189,12 @@ def _order(size: int, pool: Dict[str, Any]) -> List[int]:
 
 
 def as_kept(acting: Sequence[int], pool: Dict[str, Any]) -> Mapping:
-    """An acting set in shard order, reordered as pg_temp stores it."""
+    """Returns an acting set in shard order, reordered as pg_temp stores it."""
     return tuple(acting[shard] for shard in _order(len(acting), pool))
 
 
 def in_shard_order(temp: Sequence[int], pool: Dict[str, Any]) -> Mapping:
-    """A pg_temp entry, reordered into shard order."""
+    """Returns a pg_temp entry, reordered into shard order."""
     found = [NONE] * len(temp)
     for osd, shard in zip(temp, _order(len(temp), pool)):
         found[shard] = osd

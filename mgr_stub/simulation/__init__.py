@@ -1,4 +1,4 @@
 """Processes in virtual time: backfill, peering, clients, pg_num steps, reports.
 
-May import monitor and what is below it.
+May import monitor and the layers below it.
 """

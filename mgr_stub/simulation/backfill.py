@@ -3,9 +3,9 @@
 Local and remote reservations of Ceph's OSDs, which decide which PGs may copy.
 
 A PG needs one of `osd_max_backfills` local slots of its acting primary and as many remote slots of
-each target. Higher priorities go first and take the slots of lower ones that run; within a
-priority those that run keep their slots, then the longest waiting PG goes. A target that would
-exceed the backfillfull ratio refuses, and is asked again later.
+each target. Higher priorities go first and take the slots of lower ones that run; within a priority
+running PGs keep their slots, then the longest waiting PG goes. A target that would exceed the
+backfillfull ratio refuses, and is asked again later.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 def grant(cluster: Cluster, requests: Iterable[Request],
           limit_of: Callable[[int], int], targets_have_space: bool = False) -> List[Pg]:
-    """Sets `backfilling` and `toofull` of all PGs with a request; returns those that may copy.
+    """Sets `backfilling` and `toofull` of all PGs with a request; returns the PGs that may copy.
 
     `targets_have_space` spares the check of the targets: none can become too full.
     """
@@ -71,7 +71,7 @@ def grant(cluster: Cluster, requests: Iterable[Request],
 
 
 def _copied_now(pg: Pg) -> List[Transfer]:
-    """The transfers that get objects now; sets their `ahead`.
+    """Returns the transfers that get objects now; sets their `ahead`.
 
     Backfill goes through the objects once: targets that have got further before wait for the
     others (PrimaryLogPG::recover_backfill).
@@ -125,14 +125,16 @@ class _Slots:
             self._incoming[transfer.target] = self._incoming.get(transfer.target, 0.0) + to_come
 
     def is_above_full(self, pg: Pg) -> bool:
-        """True if an acting OSD or a target is above the full ratio, which stops recovery."""
+        """Returns True if an acting OSD or a target is above the full ratio, which stops recovery.
+        """
         full = self._cluster.map.ratio("full_ratio")
         osds = {osd for osd in self._cluster.map.acting(pg.pgid) if osd != NONE} | pg.targets()
         return any(self._cluster.usage[osd].utilization > full for osd in osds
                    if osd in self._cluster.usage)
 
     def too_full(self, pg: Pg, runs: bool) -> bool:
-        """True if a target refuses; for a running PG only what the target holds now counts."""
+        """Returns True if a target refuses; for a running PG only what the target holds now counts.
+        """
         ratio = self._cluster.map.ratio("backfillfull_ratio")
         for transfer in pg.transfers.values():
             usage = self._cluster.usage[transfer.target]
@@ -143,8 +145,8 @@ class _Slots:
         return False
 
 
-#: Seconds between a new up set and the pg_temp entry that goes with it, and between the end of a
-#: backfill and the epoch that takes the entry away.
+#: Seconds between a new up set and its pg_temp entry. The same between the end of a backfill and
+#: the epoch that removes the entry.
 PEERING_SECONDS = 1.0
 
 #: Bytes per second that an OSD can read and write together for backfill, by device class.
@@ -156,16 +158,16 @@ class Backfill:
 
     PGs get their slots as in reservations.py; `max_backfills` gives the slots of an OSD. An OSD
     shares its bytes per second evenly among the transfers that read from or write to it. All shards
-    of a PG are copied at the rate of the slowest, as Ceph sends an object to all targets of its PG
-    that lack it before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of
-    two targets is stopped, the other gets nothing).
+    of a PG are copied at the rate of the slowest. Ceph sends an object to all targets of its PG
+    that lack it before the next one (PrimaryLogPG::recover_backfill). Seen on 16.2.15: while one of
+    two targets is stopped, the other gets nothing.
     """
 
     def __init__(self, cluster: Cluster, max_backfills: Callable[[int], int]) -> None:
         self.cluster = cluster
         self.max_backfills = max_backfills
         self.bytes_per_second = dict(BYTES_PER_SECOND)
-        #: OSD → bytes per second, of those that differ from their class.
+        #: OSD → bytes per second, for OSDs that differ from their class.
         self.own_rates: Dict[int, float] = {}
         self.peering_seconds = PEERING_SECONDS
         self._moving: Dict[str, Pg] = {}
@@ -190,15 +192,15 @@ class Backfill:
     # -- progress ------------------------------------------------------------------------------
 
     def moving(self) -> List[Pg]:
-        """PGs with unfinished transfers."""
+        """Returns the PGs with unfinished transfers."""
         return list(self._moving.values())
 
     def idle(self) -> bool:
-        """True if no shard is being copied, none can start, and no PG peers."""
+        """Returns True if no shard is being copied, none can start, and no PG peers."""
         return not self.cluster.peering and self.next_completion() is None
 
     def next_peered(self) -> Optional[float]:
-        """Moment at which the next PG has peered."""
+        """Returns the moment at which the next PG has peered."""
         return min((peering.due for peering in self.cluster.peering.values()), default=None)
 
     def pop_peered(self) -> Dict[str, Optional[Mapping]]:
@@ -209,7 +211,7 @@ class Backfill:
             pg, (_, _, temp, last) = self.cluster.pgs[pgid], peering[pgid]
             if not any(self.cluster.withholds(osd) for osd in pg.withheld_by):
                 before = self.cluster.members(pg)
-                pg.withheld_by = frozenset()   # what its primary has withheld goes on by itself
+                pg.withheld_by = frozenset()   # a withheld PG goes on without an epoch
                 update_num_pgs(self.cluster, before, self.cluster.members(pg))
                 peering[pgid] = Peering(now, now + self.peering_seconds, temp, last)
         due = [pgid for pgid, entry in peering.items() if entry.due <= now]
@@ -226,7 +228,7 @@ class Backfill:
         return wanted
 
     def report(self, pgids: Iterable[str]) -> None:
-        """PGs report their state to the mgr, as they do once they have peered."""
+        """Makes PGs report their state to the mgr, which they do once they have peered."""
         for pgid in pgids:
             pg = self.cluster.pgs.get(pgid)
             if pg is not None and not pg.creating:
@@ -256,7 +258,7 @@ class Backfill:
         """Starts peering of a PG and the transfers that its up set needs."""
         last = pg_reports.compute_report(self.cluster, pg)[0]
         pg.past_intervals = pg.past_intervals or (pg.held,)
-        if pg.creating and not pg.holders():   # its rule may have reached no OSD so far
+        if pg.creating and not pg.holders():   # its rule has perhaps reached no OSD so far
             pg.held = self.cluster.map.up.get(pg.pgid, ())
             update_num_pgs(self.cluster, set(), self.cluster.members(pg))
         retarget(self.cluster, pg)
@@ -275,11 +277,12 @@ class Backfill:
         self._plan_is_stale = True
 
     def replan(self) -> None:
-        """To be called when slots or rates may change."""
+        """Makes a plan again, because slots or rates have perhaps changed."""
         self._plan_is_stale = True
 
     def _replan_unless_space(self) -> None:
-        """To be called when slots are unchanged: only targets that fill up can change the plan."""
+        """Makes a plan again if targets can fill up: with the same slots nothing else changes it.
+        """
         self._plan_is_stale = self._plan_is_stale or not self._targets_have_space
 
     def _peer(self, pg: Pg, last: str) -> None:
@@ -296,15 +299,16 @@ class Backfill:
     # -- the copying --------------------------------------------------------------------------
 
     def next_completion(self) -> Optional[float]:
-        """Seconds until the next shard is complete, or as far as others of its PG; None if none is
-        being copied."""
+        """Returns seconds until the next shard is complete, or as far as others of its PG; None if
+        none is being copied.
+        """
         if self._plan_is_stale:
             self._plan()
         return min((max(0.0, transfer.to_go) / transfer.rate for transfer in self._active
                     if transfer.rate > 0), default=None)
 
     def next_retry(self) -> Optional[float]:
-        """Moment at which the next target that was too full is asked again."""
+        """Returns the moment at which the next target that was too full is asked again."""
         return min((pg.retry_at for pg in self._refused
                     if pg.toofull and pg.pgid in self._moving), default=None)
 
@@ -371,7 +375,8 @@ class Backfill:
                 transfer.rate = rate
 
     def _all_targets_have_space(self) -> bool:
-        """True if no target would refuse, whichever transfers get their slots in whatever order."""
+        """Returns True if no target would refuse, for any transfers in any order.
+        """
         usage = self.cluster.usage
         ratio = self.cluster.map.ratio("backfillfull_ratio")
         coming: Dict[int, int] = {}

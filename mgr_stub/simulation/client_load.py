@@ -8,7 +8,7 @@ out: soon on 20; on 16 OSD by OSD, when 256 MiB have come together or the store 
 Omap that leaves an OSD is free only after its store has been compacted, and counts as omap of its
 pool until then.
 
-Noise on the bytes that PGs and OSDs report: a factor for each, drawn anew with each report.
+Noise on the bytes that PGs and OSDs report: a factor for each, drawn again with each report.
 """
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class ClientLoad(Timer):
         return change
 
     def _object_size(self, pool_id: int) -> int:
-        """Bytes of an object of the pool: the mean at the pool's first write."""
+        """Returns the bytes of an object of the pool: the mean at the pool's first write."""
         if pool_id not in self._object_bytes:
             pgs: List[Pg] = self._cluster.pgs_of(pool_id)
             stored = sum(pg.num_bytes for pg in pgs)
@@ -194,7 +194,7 @@ def free_uncompacted(cluster: Cluster, pool_id: int, osd: int, limit: int) -> No
 
 
 def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
-    """OSD → pool id → bytes of omap of the shards that the OSD holds completely."""
+    """Returns OSD → pool id → bytes of omap of the shards that the OSD holds completely."""
     held: Dict[int, Dict[int, int]] = {}
     for pg in cluster.pgs.values():
         for osd in pg.holders() if pg.omap_bytes and pg.movable else ():
@@ -204,7 +204,7 @@ def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
 
 
 def hidden(cluster: Cluster) -> Dict[int, int]:
-    """OSD → bytes of omap not written out yet, which its statistics count as metadata."""
+    """Returns OSD → bytes of omap not written out yet, which its statistics count as metadata."""
     if cluster.release >= 18:
         return {}
     return {osd: max(0, sum(pools.values()) - sum(cluster.omap_written.get(osd, {}).values()))
@@ -212,7 +212,7 @@ def hidden(cluster: Cluster) -> Dict[int, int]:
 
 
 def stored(cluster: Cluster, pool_id: int) -> int:
-    """omap_allocated of the pool's store_stats: bytes written out on all OSDs."""
+    """Returns omap_allocated of the pool's store_stats: bytes written out on all OSDs."""
     if cluster.release < 18:
         return sum(written.get(pool_id, 0) for written in cluster.omap_written.values())
     gone = sum(count for (pool, _), count in cluster.uncompacted.items() if pool == pool_id)
@@ -226,7 +226,9 @@ _Record = Dict[str, Any]
 
 
 class Noise:
-    """Adds noise to readings; keeps what it has made of PGs while records and factors last."""
+    """Adds noise to readings; keeps the noisy records of PGs while their originals and factors
+    last.
+    """
 
     def __init__(self) -> None:
         #: "pgs" or "osds" → what the factors were drawn from, and they themselves.
@@ -235,7 +237,9 @@ class Noise:
         self._pgs: Tuple[List[_Record], List[float], ReadOnlyRecords] = [], [], ReadOnlyRecords()
 
     def added(self, name: str, value: Any, noise: float, seed: str) -> Any:
-        """A structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or "osds"."""
+        """Returns a structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or
+        "osds".
+        """
         if name == "pg_progress":
             factors = self._drawn("pgs", noise, seed, len(value["pgs"]))
             return {**value, "pgs": self._noisy_progress(value["pgs"], factors)}
@@ -251,7 +255,7 @@ class Noise:
         return noisy
 
     def _drawn(self, kind: str, noise: float, seed: str, count: int) -> List[float]:
-        """A factor for each PG or OSD, in their order."""
+        """Returns a factor for each PG or OSD, in their order."""
         key = (seed, noise, count)
         if kind not in self._factors or self._factors[kind][0] != key:
             draw = random.Random(seed % kind).random   # a local name: drawn for every PG
@@ -260,7 +264,7 @@ class Noise:
 
     def _noisy_progress(self, records: Dict[str, _Record],
                         factors: List[float]) -> ReadOnlyRecords:
-        """The records with noise; costs what has changed since the last call."""
+        """Returns the records with noise; its cost is that of the changes since the last call."""
         now = list(records.values())
         before, last_factors, last = self._pgs
         changed: Iterable[Tuple[str, _Record, float]] = zip(records, now, factors)

@@ -20,11 +20,11 @@ class Course:
         self._seconds = _SECONDS
         self.times: List[float] = []   # virtual seconds since the start
         self.misplaced: List[float] = []
-        #: OSD id → its utilization at each time; NaN where it had none
+        #: OSD id → its utilization at each time; NaN if it had none
         self.used: Dict[int, array[float]] = {}
 
     def sample(self, cluster: Cluster, now: float, is_last: bool = False) -> None:
-        """Called at any moment; takes a sample where one is due, or it is to be the last so far."""
+        """Takes a sample if one is due; with `is_last` also if the last is a second old."""
         if self.times and now - self.times[-1] < (1.0 if is_last else self._seconds - 1.0):
             return
         if len(self.times) >= _MOST:

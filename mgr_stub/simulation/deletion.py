@@ -1,8 +1,8 @@
-"""Data of shards that have left OSDs is deleted little by little.
+"""Deletion, little by little, of the data of shards that have left OSDs.
 
 Seen on 16.2.15 with its default of 5 s between two deletions of 30 objects on rotating disks
-(osd_delete_sleep_hdd): the PG is active+clean at once, its old OSD counts it in `num_pgs` until all
-of its objects are gone, and reports their bytes as used as long as they are there.
+(osd_delete_sleep_hdd). The PG is active+clean at once. Its old OSD counts it in `num_pgs` until all
+of its objects are gone, and until then reports the bytes of the rest.
 
 Actions that are due at moments of virtual time.
 """
@@ -19,14 +19,14 @@ class Timer:
     """Something that runs at its next moment; the base class never runs."""
 
     def next_moment(self) -> Optional[float]:
-        """Moment of `clock.now` at which it is to run, None if it is not."""
+        """Returns the moment of `clock.now` at which it is to run, None if it is not."""
         return None
 
     def run(self) -> None:
-        """Called at that moment or later."""
+        """Runs the action; called at that moment or later."""
 
     def idle(self) -> bool:
-        """True if nothing in the cluster waits for it."""
+        """Returns True if nothing in the cluster waits for it."""
         return True
 
 
@@ -75,7 +75,7 @@ def _deletion(cluster: Cluster, pool_id: int, osd: int, part: ShardBytes, positi
 
     def delete() -> None:
         cluster.undeleted[place] = cluster.undeleted.get(place, 0) - part.total
-        if cluster.usage.get(osd) is not usage:   # its disk has been replaced meanwhile
+        if cluster.usage.get(osd) is not usage:   # its disk has been replaced in the meantime
             return
         if pool_id in cluster.map.pools:
             cluster.discard(pool_id, osd, part, position)
@@ -88,6 +88,6 @@ def _deletion(cluster: Cluster, pool_id: int, osd: int, part: ShardBytes, positi
 
 
 def _piece(shard: ShardBytes, piece: int) -> ShardBytes:
-    """One of _PIECES parts, which add up to the shard."""
+    """Returns one of _PIECES parts, which add up to the shard."""
     return ShardBytes(*(count * (piece + 1) // _PIECES - count * piece // _PIECES
                         for count in shard))

@@ -1,8 +1,8 @@
 """The mgr's steps of pg_num and pgp_num towards their targets.
 
-Follows DaemonServer::adjust_pgs: splits go in one step as soon as all PGs of the pool are active,
-pgp_num follows as the misplaced budget allows, and a merge waits until both PGs are clean on the
-same OSDs, without upmap items.
+Follows DaemonServer::adjust_pgs. Splits go in one step once all PGs of the pool are active. pgp_num
+follows within the misplaced budget. A merge waits until both PGs are clean on the same OSDs,
+without upmap items.
 
 Creating, splitting and merging PGs when pg_num changes.
 """
@@ -27,7 +27,8 @@ from .deletion import Timer
 
 
 def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
-    """Creates, splits or merges PGs after a change of pg_num; the ids of those that have to peer.
+    """Creates, splits or merges PGs after a change of pg_num; returns the ids of PGs that have to
+    peer.
 
     With `before` 0 the pool is new. The raw mappings of existing PGs are already updated.
     """
@@ -75,7 +76,7 @@ def _split(cluster: Cluster, pool_id: int, before: int, after: int) -> Set[str]:
 
 def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[int],
                own: int) -> Set[str]:
-    """Children begin with the parent's OSDs; running transfers start again."""
+    """Splits one PG. Children begin with the parent's OSDs; running transfers start again."""
     discard_copies(cluster, parent)
     parent.forget_reports()
     total = own + sum(shares)
@@ -123,7 +124,7 @@ def _part(shard: ShardBytes, share: int, total: int) -> ShardBytes:
 
 
 def merging_pgs(cluster: Cluster, before: Dict[str, Any], after: Dict[str, Any]) -> List[Pg]:
-    """PGs that peer as they begin, or give up, to get ready for a merge."""
+    """Returns the PGs that peer because they begin, or give up, to get ready for a merge."""
     if before.get("pg_num_pending") == after.get("pg_num_pending"):
         return []
     return [pg for pg in cluster.pgs_of(int(after["pool"]))
@@ -131,7 +132,7 @@ def merging_pgs(cluster: Cluster, before: Dict[str, Any], after: Dict[str, Any])
 
 
 def can_merge(cluster: Cluster, pool_id: int, position: int, state: str = CLEAN) -> bool:
-    """True if a PG and the one it is merged into are in a state and on the same OSDs."""
+    """Returns True if a PG and the one it is merged into are in a state and on the same OSDs."""
     source = cluster.pgs.get(f"{pool_id}.{position:x}")
     target = cluster.pgs.get(f"{pool_id}.{parent_of(position):x}")
     if source is None or target is None or source.held != target.held:
@@ -206,7 +207,7 @@ class PgNumSteps(Timer):
         return self._next
 
     def idle(self) -> bool:
-        """True if no pool is in transition, or only pools that are stuck."""
+        """Returns True if no pool is in transition, or only pools that are stuck."""
         return not self._changing() or (
             self._cluster.clock.now - self._last_step > _STUCK_SECONDS)
 

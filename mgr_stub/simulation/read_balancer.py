@@ -58,8 +58,8 @@ class ReadBalancer(Timer):
                             if pg.pool_id == pool_id and not pg.erasure])
 
     def _even_out(self, pgs: List[Pg]) -> None:
-        """Has PGs of a pool led by that of their OSDs that leads the fewest, of those that CRUSH
-        chooses: monitors of Ceph 20 drop others."""
+        """Evens out the primaries of a pool. Only OSDs that CRUSH chooses become primary: monitors
+        of Ceph 20 drop others."""
         osdmap = self._cluster.map
         leads = Counter(osdmap.acting_primary(pg.pgid) for pg in pgs)
         for pg in pgs:
@@ -74,7 +74,7 @@ class ReadBalancer(Timer):
 
 
 class OsdAutoOut(Timer):
-    """Marks OSDs out that have been down for `mon_osd_down_out_interval`, unless `noout` holds."""
+    """Marks OSDs out that have been down for `mon_osd_down_out_interval`, unless `noout` is set."""
 
     def __init__(self, cluster: Cluster, config: Config,
                  enact: Callable[[MapChange], None]) -> None:

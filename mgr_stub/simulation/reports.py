@@ -1,8 +1,8 @@
 """The reports that the mgr has of OSDs and PGs: fresh, late, frozen or noisy.
 
-Statistics of a new mgr, which knows PGs from the osdmap alone until their primaries have reported
-them (PGMapUpdater::check_osd_map): those of OSDs that have not reported yet, and those that their
-primary withholds, which nobody reports.
+A new mgr knows PGs from the osdmap alone until their primaries have reported them
+(PGMapUpdater::check_osd_map). OSDs that have not reported yet are one cause; a primary that
+withholds a PG is another, because nobody reports that PG.
 
 Such PGs are `unknown` and empty, sums of pools and misplaced objects do not include them, and OSDs
 that have not reported have no statistics.
@@ -25,7 +25,9 @@ _UNKNOWN = "unknown"
 
 def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[int],
                     unknown: Mapping[str, Pg]) -> Any:
-    """A structure of get() without the reports of the `silent` OSDs, and of the `unknown` PGs."""
+    """Returns a structure of get() without the reports of the `silent` OSDs, and of the `unknown`
+    PGs.
+    """
     if name == "pg_progress":
         records = dict(value["pgs"])
         for pgid in records.keys() & unknown.keys():
@@ -86,7 +88,7 @@ def _status(value: Mapping[str, Any], cluster: Cluster, unknown: List[Pg]) -> Di
 
 def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
                unknown: List[Pg]) -> List[Dict[str, Any]]:
-    """PGs by state, with the unreported ones counted as unknown."""
+    """Returns PGs by state, with the unreported ones counted as unknown."""
     counts = {row["state_name"]: row["count"] for row in rows}
     for pg in unknown:
         state = pg_reports.state_of(cluster, pg)
@@ -96,7 +98,7 @@ def _recounted(rows: List[Dict[str, Any]], cluster: Cluster,
 
 
 def _without_unreported(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict[str, Any]:
-    """Misplaced and degraded figures without those of the unreported PGs."""
+    """Returns the misplaced and degraded figures without those of the unreported PGs."""
     shown = dict(value)
     copies = sum(pg.num_copies for pg in unknown)
     hidden = [pg_reports.reported(cluster, pg)[1] for pg in unknown]
@@ -132,9 +134,9 @@ _Snapshot = Dict[str, Any]
 
 
 class Reports(Timer):
-    """Answers with the newest snapshot of the statistics that is old enough.
+    """Answers with the newest reading of the statistics that is old enough.
 
-    Snapshots are not copied, so callers must not change what they get.
+    Readings are not copied, so callers must not change them.
     """
 
     def __init__(self, cluster: Cluster, seed: int, account_copied: Callable[[], None]) -> None:
@@ -144,7 +146,7 @@ class Reports(Timer):
         self.seed = seed
         #: Largest relative error of reported bytes, in either direction.
         self.noise = 0.0
-        #: Seconds for which the errors last.
+        #: Seconds that the errors last.
         self.noise_seconds = REPORT_SECONDS
         self._lag = 0.0
         self._frozen_until = 0.0
@@ -156,7 +158,7 @@ class Reports(Timer):
         #: Hanging OSD → since when, until when, and its last report.
         self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
         self._snapshots: Deque[Tuple[float, _Snapshot]] = deque()
-        #: Called as a snapshot is taken, of what it shows.
+        #: Called when a reading is taken, with its content.
         self.observers: List[Callable[[], None]] = []
         self._noise = Noise()
 
@@ -179,8 +181,8 @@ class Reports(Timer):
         self._silent_until = self._cluster.clock.now + seconds
 
     def forget(self) -> None:
-        """As another mgr begins. What is not withheld is reported at once: an OSD's first report
-        has all PGs that it leads (OSD::collect_pg_stats), as every one has."""
+        """Forgets the reports of PGs that peer, because another mgr begins. All others are reported
+        at once: each report of an OSD has all PGs that it leads (OSD::collect_pg_stats)."""
         for pgid in self._cluster.peering:
             self._cluster.pgs[pgid].reported_epoch = -1
 
@@ -193,11 +195,11 @@ class Reports(Timer):
 
     @property
     def unreported(self) -> FrozenSet[int]:
-        """OSDs of which the mgr has no statistics."""
+        """Returns the OSDs without statistics in the mgr."""
         return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
 
     def _unknown(self) -> Dict[str, Pg]:
-        """PGs that nobody has reported to this mgr."""
+        """Returns the PGs that nobody has reported to this mgr."""
         cluster = self._cluster
         silent = self.unreported
         found: Dict[str, Pg] = {}
@@ -210,7 +212,7 @@ class Reports(Timer):
 
     @property
     def hanging_since(self) -> Dict[int, float]:
-        """OSD → moment since which it does not report, although it did before."""
+        """Returns OSD → moment since which it does not report, although it did before."""
         now = self._cluster.clock.now
         if self._is_frozen:
             return dict.fromkeys(self._cluster.map.osds, self._frozen_since)
@@ -218,14 +220,14 @@ class Reports(Timer):
 
     @property
     def is_fresh(self) -> bool:
-        """True if the reports show the cluster as it is."""
+        """Returns True if the reports show the present cluster."""
         if self._is_frozen or self._lag or self.noise:
             return False
         return not self.hanging_since and self._cluster.clock.now >= self._silent_until
 
     @property
     def frozen_seconds(self) -> float:
-        """Seconds for which nothing has been reported; 0 if reports are not frozen."""
+        """Returns the seconds without any report; 0 if reports are not frozen."""
         return self._cluster.clock.now - self._frozen_since if self._is_frozen else 0.0
 
     @property
@@ -233,7 +235,7 @@ class Reports(Timer):
         return self._frozen is not None and self._cluster.clock.now < self._frozen_until
 
     def get(self, name: str) -> Any:
-        """The mgr's present version of a structure of REPORTED."""
+        """Returns the mgr's present version of a structure of REPORTED."""
         now = self._cluster.clock.now
         snapshot: Optional[_Snapshot] = None
         if self._frozen is not None and now < self._frozen_until:
@@ -251,7 +253,7 @@ class Reports(Timer):
         return self._noisy(name, value) if self.noise else value
 
     def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-        """The records, with the last one of each hanging OSD."""
+        """Returns the records, with the last one of each hanging OSD."""
         now = self._cluster.clock.now
         last = {osd: record for osd, (_, until, record) in self._hanging.items() if now < until}
         return [last.get(record["osd"], record) for record in records]
@@ -279,13 +281,13 @@ class Reports(Timer):
         return {name: make(self._cluster) for name, make in REPORTED.items()}
 
     def _noisy(self, name: str, value: Any) -> Any:
-        """The structure with noise; the same in every query for `noise_seconds`."""
+        """Returns the structure with noise; the same in every query for `noise_seconds`."""
         period = int(self._cluster.clock.now // self.noise_seconds)
         return self._noise.added(name, value, self.noise, f"{self.seed}/%s/{period}")
 
 
 def _of_existing_pools(name: str, value: Any, cluster: Cluster) -> Any:
-    """An old snapshot without removed pools: the mgr drops those with the osdmap."""
+    """Returns an old snapshot without removed pools: the mgr drops those with the osdmap."""
     pools = cluster.map.pools
     if name == "pg_progress":
         return {**value, "pgs": {pgid: pg for pgid, pg in value["pgs"].items()

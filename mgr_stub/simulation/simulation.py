@@ -164,7 +164,7 @@ class Simulation:
         self.backfill.copy(seconds)
 
     def idle(self) -> bool:
-        """True if no data moves and nothing waits for an epoch."""
+        """Returns True if no data moves and nothing waits for an epoch."""
         if self.monitor.busy or not self.backfill.idle():
             return False
         return all(timer.idle() for timer in self.timers)

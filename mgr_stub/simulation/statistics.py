@@ -23,7 +23,7 @@ _REPORT_SECONDS = 5.0
 
 
 def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
-    """The pg_stats[] record of a PG now."""
+    """Returns the pg_stats[] record of a PG now."""
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
     state, counts = pg_reports.reported(cluster, pg)
@@ -41,7 +41,7 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
 
 
 def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
-    """Locations of the objects of a PG; empty lists for a clean PG, as in Ceph."""
+    """Returns the locations of the objects of a PG; empty lists for a clean PG, as in Ceph."""
     states = state.split("+")
     if not pg.movable or {"down", "peering"} & set(states) or states[:2] == ["active", "clean"]:
         return {name: [] for name in ("avail_no_missing", "object_location_counts")
@@ -54,7 +54,8 @@ def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
 
 
 def reported_epoch(cluster: Cluster, pg: Pg) -> int:
-    """Epoch of the PG's last report: it reports while it peers, and continuously in backfill.
+    """Returns the epoch of the PG's last report: it reports while it peers, and continuously in
+    backfill.
 
     At the moment of a change the mgr still has the previous report, as with real statistics.
     """
@@ -64,7 +65,7 @@ def reported_epoch(cluster: Cluster, pg: Pg) -> int:
 
 
 def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The pg_stats[] records now; read-only, since those of clean PGs are cached."""
+    """Returns the pg_stats[] records now; read-only, since those of clean PGs are cached."""
     unclean = cluster.unclean
     shown: List[Dict[str, Any]] = []
     for pgid, pg in cluster.pgs.items():
@@ -79,7 +80,8 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def pg_progress(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_progress'): bytes and state of every reported PG; its records are read-only."""
+    """Returns get('pg_progress'): bytes and state of every reported PG; its records are read-only.
+    """
     records = cluster.progress_records
     pgs = cluster.pgs
     if len(records) != len(pgs):
@@ -101,7 +103,7 @@ def _progress_record(cluster: Cluster, pg: Pg) -> ReadOnlyDict:
 
 
 def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """Sums and states of every pool now; read-only.
+    """Returns the sums and states of every pool now; read-only.
 
     Cached while no time passes, no epoch is made and no PG is refreshed.
     """
@@ -112,7 +114,7 @@ def pool_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 
 
 def _current_sums(cluster: Cluster) -> Dict[int, PoolSums]:
-    """The sums of clean PGs, corrected for the unclean ones."""
+    """Returns the sums of clean PGs, corrected for the unclean ones."""
     if not cluster.clean_sums:
         cluster.clean_sums.update(_clean_sums(cluster))
     now = {pool_id: PoolSums(dict(sums.stat_sum), dict(sums.states))
@@ -146,7 +148,7 @@ def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
 
 
 def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The pool_stats[] records: sums over the PGs of each pool."""
+    """Returns the pool_stats[] records: sums over the PGs of each pool."""
     from_file = {int(record["poolid"]): record for record in cluster.extras["pool_stats"]}
     shown = []
     held = cluster.pool_usage.by_pool()
@@ -167,10 +169,10 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The osd_stats[] records that the mgr has; the records are read-only.
+    """Returns the osd_stats[] records that the mgr has; the records are read-only.
 
-    As in Ceph the record of an OSD that is out is empty except for its number
-    (ClusterState::ingest_pgstats), and that of an OSD that is down is the last one it sent.
+    In Ceph, too, the record of an OSD that is out is empty except for its number
+    (ClusterState::ingest_pgstats). The record of an OSD that is down is its last one.
     """
     hidden = omap.hidden(cluster)
     osds = cluster.map.osds
@@ -181,7 +183,7 @@ def osd_stats(cluster: Cluster) -> List[Dict[str, Any]]:
 
 def _osd_stat(entry: Dict[str, Any], usage: OsdUsage, hidden: int,
               period: int) -> Dict[str, Any]:
-    """A record with the epoch since which the OSD is up, and a sequence number.
+    """Returns a record with the epoch since which the OSD is up, and a sequence number.
 
     As in Ceph the number increases with each report.
     """
@@ -205,19 +207,19 @@ def _shown(entry: Dict[str, Any], record: Optional[ReadOnlyDict], period: int) -
 
 
 def is_counted(cluster: Cluster, osd: int) -> bool:
-    """True if the mgr uses the reports of the OSD: not while it is out."""
+    """Returns True if the mgr uses the reports of the OSD: not while it is out."""
     return cluster.map.reweight(osd) > 0
 
 
 def no_statistics(osd: int) -> Dict[str, Any]:
-    """The record of an OSD without statistics (out, or new)."""
+    """Returns the record of an OSD without statistics (out, or new)."""
     zeros = dict.fromkeys(("num_pgs", "kb", "kb_used", "kb_used_data", "kb_used_omap",
                            "kb_used_meta", "kb_avail"), 0)
     return {"osd": osd, **zeros, "statfs": ReadOnlyDict({"total": 0, "available": 0})}
 
 
 def pg_status(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_status'): PGs by state, and ratios of trouble that are above zero."""
+    """Returns get('pg_status'): PGs by state, and ratios of trouble that are above zero."""
     by_pool = pool_sums(cluster)
     by_state: Dict[str, int] = {}
     total = dict.fromkeys(_SUMS, 0)
@@ -263,7 +265,9 @@ def _space(cluster: Cluster) -> Dict[str, int]:
 
 
 def max_avail(cluster: Cluster, pool_id: int) -> int:
-    """Ceph's MAX AVAIL of a pool in user bytes: until the first OSD is full, by CRUSH weights."""
+    """Returns Ceph's MAX AVAIL of a pool in user bytes: until the first OSD is full, by CRUSH
+    weights.
+    """
     pool = cluster.map.pools[pool_id]
     of_rule = cluster.crush.rule_weights(int(pool["crush_rule"]))
     weights = {osd: weight * cluster.map.reweight(osd) for osd, weight in of_rule.items()}
@@ -279,7 +283,9 @@ def max_avail(cluster: Cluster, pool_id: int) -> int:
 
 
 def df(cluster: Cluster) -> Dict[str, Any]:
-    """get('df') and `ceph df detail`: space of the cluster, the device classes and the pools."""
+    """Returns get('df') and `ceph df detail`: space of the cluster, the device classes and the
+    pools.
+    """
     osds = {osd: usage for osd, usage in cluster.usage.items()
             if usage.total and is_counted(cluster, osd)}
     classes = sorted({cluster.crush.classes[osd] for osd in osds if osd in cluster.crush.classes})
@@ -328,7 +334,7 @@ def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def pg_dump(cluster: Cluster) -> Dict[str, Any]:
-    """get('pg_dump') and the pg_map of `ceph pg dump`."""
+    """Returns get('pg_dump') and the pg_map of `ceph pg dump`."""
     return {**cluster.extras["pg_map"], "last_osdmap_epoch": cluster.map.epoch,
             "pg_stats": pg_stats(cluster), "pool_stats": pool_stats(cluster),
             "osd_stats": osd_stats(cluster), "pool_statfs": cluster.pool_usage.dump()}

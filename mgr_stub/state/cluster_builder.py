@@ -2,8 +2,8 @@
 
 The raw mapping of a PG is its up set with the upmap items inverted, verified by applying them
 again. If that fails (down or missing members, a pg_upmap, items that do not explain the up set) the
-PG keeps its up set and its state. That is permanent, unless the PG only lacks an OSD and CRUSH
-explains its up set when an event makes the simulation compute CRUSH.
+PG keeps its up set and its state. That is permanent, with one exception: if the PG only lacks an
+OSD, CRUSH can explain its up set later, when an event makes the simulation compute it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _STATFS_NEEDED = ("total", "available")
 
 
 def build_cluster(state: Dict[str, Any], release: int, name: str = "state file") -> Cluster:
-    """The Cluster of a checked state; StubError with one sentence if values are not valid."""
+    """Returns the Cluster of a checked state; StubError with one sentence if values are not valid.
+    """
     try:
         return _build(state, release)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -77,7 +78,7 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
 
 
 def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
-    """The osdmap of `ceph osd dump`, with the up sets of the PGs' records."""
+    """Returns the osdmap of `ceph osd dump`, with the up sets of the PGs' records."""
     rest = {**_DEFAULTS, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
     flags = dump.get("flags_set") or []
     flags = set(flags) | {flag for flag in str(dump.get("flags", "")).split(",") if flag}
@@ -105,7 +106,7 @@ def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
 
 
 def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]:
-    """An osds[] entry with up, in and state filled in and consistent."""
+    """Returns an osds[] entry with up, in and state filled in and consistent."""
     weight = float(entry["weight"])
     state = [str(word) for word in entry.get("state", ["exists", "up"])]
     up = int(entry["up"]) if "up" in entry else int("up" in state)

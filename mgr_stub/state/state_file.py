@@ -24,9 +24,10 @@ _GZ_MAGIC = b"\x1f\x8b"
 
 
 def read_state(path: str) -> Dict[str, Any]:
-    """The content of a state file; StubError with one sentence if it is none. What is in it is
-    checked as the cluster is built (cluster_builder.py)."""
-    loader: Any = globals()["__loader__"]   # of the zip, with the demo in it, where there is one
+    """Returns the content of a state file; StubError with one sentence if it is none. Building the
+    cluster checks the content (cluster_builder.py).
+    """
+    loader: Any = globals()["__loader__"]   # of the zip with the demo in it, if there is one
     try:
         if path.startswith(getattr(loader, "archive", "\0")):
             packed: bytes = loader.get_data(path)
@@ -79,7 +80,7 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def state_of(cluster: Cluster) -> Dict[str, Any]:
-    """The keys that the simulation reads."""
+    """Returns the keys that the simulation reads."""
     moment = datetime.fromtimestamp(cluster.clock(), timezone.utc).replace(tzinfo=None)
     return {
         "stateversion": 1,
@@ -92,7 +93,9 @@ def state_of(cluster: Cluster) -> Dict[str, Any]:
 
 
 def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
-    """The nodes of `ceph osd df`; PGs are counted by acting sets (PGMap::stat_pg_add in Ceph)."""
+    """Returns the nodes of `ceph osd df`; PGs are counted by acting sets (PGMap::stat_pg_add in
+    Ceph).
+    """
     pgs = Counter(osd for pgid in cluster.pgs for osd in cluster.map.acting(pgid))
     space = statistics.df(cluster)["stats"]
     mean = space["total_used_raw_ratio"]
