@@ -162,8 +162,8 @@ def _since(log: ChangeLog, since: str, now: float) -> _Scope:
 
 
 def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
-    """Returns the changes of the last execution of a plan; for None of any plan or episode that
-    moved data."""
+    """Returns the changes of the last execution of `plan`. Without a name: of the last one that was
+    neither an undo nor a cancel."""
     last = _last_row(log, plan)
     first = log.first_known
     unknown = None
@@ -184,7 +184,7 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
 
 
 def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
-    """Returns the newest row of a plan; for None of any plan or episode that moved data."""
+    """Returns the newest row of a plan. Without a name: of all but undo and cancel."""
     kinds = frozenset(KINDS) - TAKE_BACK
     wanted = "" if plan == AUTOMATIC else plan
     for row in log.newest_first(kinds if wanted is None else {wanted}):

@@ -182,8 +182,8 @@ class AutoPlanner:
         return None
 
     def _note_stuck(self, ready: _MadePlan) -> None:
-        """Keeps what a plan could not drain if it was free to move shards of any pool off any
-        OSD."""
+        """Keeps the shards that a plan could not drain, if it was free to move shards of any pool
+        off any drained OSD."""
         asked = ready.basis.options
         limits = (asked.pool_ids, asked.device_classes, asked.sources)
         if asked.drain_only or limits == (None, None, None):

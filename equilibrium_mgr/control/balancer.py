@@ -404,7 +404,8 @@ class Balancer:
 
     def _round_for_view(self, summary: ClusterSummary, settings: Settings,
                         is_needed: bool) -> float:
-        """Refreshes the view if that is needed, and decides nothing."""
+        """Refreshes the view if that is needed, and decides nothing. Returns the seconds until the
+        next round."""
         if not is_needed and self.execution is not None:
             is_needed = self.observer.is_behind(summary)
         if not is_needed and self.dispatcher.is_watched:
@@ -840,7 +841,8 @@ class Balancer:
         return outcome._replace(seconds=seconds)
 
     def _throttled(self, snapshot: Snapshot) -> str:
-        """Returns the state while the rest of a plan waits for a limit: arrivals end that."""
+        """Returns the state while the rest of a plan waits for a limit. It is MOVING if moves of our
+        own will arrive, because arrivals end the wait."""
         return MOVING if self._count_arriving(snapshot, pg_states.STUCK) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:

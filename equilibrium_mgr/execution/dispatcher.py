@@ -455,7 +455,10 @@ class UpmapDispatcher:
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:
-        """Starts the cooldown of moved PGs, and the backoff if the monitor kept nothing."""
+        """Starts the cooldown of PGs that move, also of those whose items were kept in part.
+
+        Starts the backoff if nothing was kept and the topology is the same.
+        """
         moved = moving(result.sent, before)
         self.corrections.expect(moved, before)
         pgids = [change.pgid for change in moved]

@@ -194,7 +194,7 @@ RETRY_SECONDS = 600.0
 #: and at most.
 _FIRST_SECONDS = 3600.0
 _LONGEST_SECONDS = 86_400.0
-#: A PG on an OSD that needs space waits for an hour divided by this: five minutes.
+#: A PG on an OSD that needs space waits for its time divided by this: five minutes of an hour.
 _URGENT_DIVISOR = 12.0
 #: How long a withheld PG is not moved again, and how long its OSD has a lower PG limit.
 WITHHELD_SECONDS = 86_400.0

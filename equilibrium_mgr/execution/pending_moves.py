@@ -101,7 +101,7 @@ class PendingMoves:
         """Adds PGs that an upmap item has moved at any time, and that wait for recovery by their
         log: Ceph counts such copies as degraded, and none of them as misplaced.
 
-        If the OSD that a PG leaves is not known, the last mgr must have sent the PG.
+        Adds a PG whose old OSD is not known only if the last mgr has sent it.
         """
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or pg_states.DEGRADED not in pg.state:

@@ -234,8 +234,8 @@ def with_chance(snapshot: Snapshot) -> Snapshot:
     """Returns the snapshot with higher shares of the OSDs that have more than their CRUSH weight
     says, by chance of CRUSH.
 
-    CRUSH follows its weights itself. If these bytes make no other OSD fuller by a shard, moving
-    them gains nothing.
+    CRUSH follows its weights itself. Moving the bytes gains nothing if no OSD of full weight is
+    more than a shard above the mean of the peers of the OSD that has them.
     """
     levels = share_utilizations(snapshot)
     if not levels:

@@ -154,8 +154,9 @@ class PlanService:
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:
-        """Returns the consequences of a failure; or None while a job, which this starts, computes
-        them; or, once, why the job failed."""
+        """Returns the consequences of a failure. Starts a job if they are not known, and returns
+        None until it ends. Returns why there is no answer if the job failed, once, or if too many
+        others wait."""
         name = question.failure.name if question.failure is not None else "the worst"
         return self._ask(question, f"failure of {name}",
                          partial(self._failure_answer, question))
@@ -236,8 +237,9 @@ class PlanService:
 
     def _ask(self, question: Hashable, name: str,
              compute: Callable[[], _Answer]) -> Union[_Answer, str, None]:
-        """Returns the kept answer if it is still valid; or None while a job, which this starts,
-        computes it; or, once, why the job failed. `name`: of the job, for the log."""
+        """Returns the kept answer if it is still valid. Otherwise starts a job, and returns None
+        until it ends. Returns why there is no answer if the job failed, once, or if too many others
+        wait. `name`: of the job, for the log."""
         with self._lock:
             is_new = self._needs_job(question)
             if is_new:

@@ -159,7 +159,7 @@ class _Sorter:
         #: OSD → number of groups made when all changes of the OSD had to wait
         self._found_waiting: Dict[int, int] = {}
         self._initial_highest = {name: -heap[0][0] for name, heap in self._osds.items()}
-        #: class → highest utilization that targets may reach
+        #: class that may end fuller → its highest utilization in the end
         self._final_highest = self._raised_classes(placement)
         steps = dict.fromkeys(self._final_highest, 0.0)
         self._total_bytes = dict.fromkeys(self._sources, 0)

@@ -1,5 +1,5 @@
-"""Yields to other threads: all modules of a ceph-mgr share one interpreter and its lock, so a loop
-that does not yield stops all of them.
+"""Yields to other threads. All modules of a ceph-mgr share one interpreter lock, so a loop that does
+not yield stops all of them.
 
 A long loop calls `give_way` between slices of work of a few milliseconds, or goes over its items by
 `piecewise`. The effect depends on the thread: nothing, or a function that `giving_way` has bound to

@@ -245,7 +245,7 @@ def _near(values: Sequence[float], value: float) -> List[float]:
 
 
 def _few_above(values: Sequence[float], some: Sequence[float]) -> bool:
-    """Returns True if few of the values are above some sorted ones."""
+    """Returns True if few of the values are above the highest of `some`, which is sorted."""
     return sum([value > some[-1] for value in values]) <= _MOST_ABOVE * len(values)
 
 

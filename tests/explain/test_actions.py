@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.units import GIB
 import equilibrium_mgr
 from equilibrium_mgr.report.explain.advice import help_for
 from equilibrium_mgr.report.explain.context import ExplainContext
+from equilibrium_mgr.report.explain.figures import faster
 from equilibrium_mgr.settings import OPTIONS
 from equilibrium_mgr.snapshot import immovable_reasons, reason_codes
 from equilibrium_mgr.snapshot.reason_codes import KINDS, NOTHING, REASONS, action
@@ -117,6 +119,14 @@ def test_actions_by_the_figures_of_the_cluster(code: str, cluster: Cluster,
     context = ExplainContext(view, harness.balancer.status, harness.settings())
     found = help_for(code, context, **figures)
     assert found.startswith(said) and (found == said or not said.endswith("arrive")), found
+
+
+def test_a_shard_without_a_source_waits_for_no_osd_of_the_reason() -> None:
+    waiting = SimpleNamespace(source=None, target=1, is_running=False)
+    snapshot = SimpleNamespace(osds=dict.fromkeys(range(9)))
+    context: Any = SimpleNamespace(view=SimpleNamespace(movements=[waiting], snapshot=snapshot))
+    assert faster({"limit": 0.6, "option": "max_transit_ratio"}, context) == (
+        "mgr mgr/equilibrium/max_transit_ratio 1")
 
 
 @pytest.mark.parametrize("options, said", [

@@ -84,7 +84,7 @@ class Descent:
         self._budget_of = budget_of
         #: OSD → its number of changes so far, and its groups then, by the id of their target lists
         self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
-        #: the rank of each group on OSDs with no gain of its count: on most of them
+        #: group → its rank on an OSD where its count gains nothing, as on most OSDs
         self._unranked = [(0.0, group.index) for group in self._placement.groups]
 
     def run(self, price: float) -> bool:

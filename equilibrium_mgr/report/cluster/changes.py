@@ -225,7 +225,8 @@ def forecast_lines(forecast: Optional[Row]) -> List[str]:
 
 
 def short_lines(begin: str, missing: Mapping[str, int]) -> List[str]:
-    """Names the pools that lack places for shards. `missing`: pool → shards of each PG."""
+    """Names the pools that lack places for shards. `missing`: pool → shards that
+    each of its PGs has no place for."""
     if not missing:
         return []
     return wrap("short:", f"{begin}each PG of {named([*missing], _NAMED)} lacks a place for"

@@ -240,8 +240,12 @@ _FIGURES: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Figure
 # -- what copies faster ----------------------------------------------------------------------------
 
 def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]:
-    """Returns the option that lets more be copied at a time: Ceph's own if a shard in flight waits
-    for the OSD of the reason, or if that names none and most OSDs copy already; else ours."""
+    """Returns the option that lets OSDs copy more at a time, or None.
+
+    It is Ceph's own option if a shard in flight to or from the OSD of the reason is not copied yet.
+    The same holds if the reason names no OSD, and more than half of the OSDs copy already.
+    Otherwise it is our option.
+    """
     osd = numbers.get("osd")
     view = context.view
     busy: Set[Optional[int]] = set()
@@ -249,7 +253,7 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
         ends = (move.source, move.target)
         if move.is_running:
             busy.update(ends)
-        elif osd in ends:
+        elif osd is not None and osd in ends:
             return _more_backfills(view)
     if osd is None and 2 * len(busy) > len(view.snapshot.osds):
         return _more_backfills(view)

@@ -114,7 +114,8 @@ def _outage_of(view: ClusterView) -> Optional[_Outage]:
 
 
 def _lasting_troubles(view: ClusterView) -> Set[str]:
-    """Returns the troubles of PGs that are no short peering."""
+    """Returns the troubles of PGs that have lasted longer than peering does; all of them while an
+    OSD is down."""
     found = set()
     for what in (INACTIVE, UNREPORTED, STRANDED):
         for since in view.troubles[what].values():
@@ -150,7 +151,7 @@ def _flags_on(down: Sequence[Osd], is_short: bool, snapshot: Snapshot) -> Dict[s
 
 
 def _is_of_one(osds: Sequence[Osd], group: str, snapshot: Snapshot) -> bool:
-    """Returns True if a flag of the group holds for one of the OSDs."""
+    """Returns True if one of the OSDs belongs to the group."""
     if any(group in (f"osd.{osd.id}", osd.device_class) for osd in osds):
         return True
     crush = snapshot.crush

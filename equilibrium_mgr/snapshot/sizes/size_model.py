@@ -799,9 +799,10 @@ def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
 
 
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
-    """Returns the slope of overhead over objects (least squares), as far as it is above noise.
+    """Returns the slope of overhead over objects (least squares). The more of it noise can explain,
+    the lower it is, down to 0.
 
-    It is between 0 and the mean cost. Sums are whole numbers, so the order of OSDs does not matter.
+    It is at most the mean cost. Sums are whole numbers, so the order of OSDs does not matter.
     """
     count = len(objects)
     sum_x = sum(objects)
