@@ -34,15 +34,15 @@ class ProseLimit(NamedTuple):
 
 #: To reach: (56,000, 0, 0, 45), (25,000, 0, 0, 45), (110,000, 0, 0, 55).
 CODE = (
-    CodeLimit("equilibrium_mgr", 58_200, 0, 0, 45.0),
-    CodeLimit("mgr_stub", 24_100, 0, 0, 53.0),
-    CodeLimit("tests", 131_950, 283, 0, 66.5))
+    CodeLimit("equilibrium_mgr", 58_150, 0, 0, 44.0),
+    CodeLimit("mgr_stub", 24_100, 0, 0, 49.5),
+    CodeLimit("tests", 131_100, 282, 0, 66.4))
 #: To reach: 3.0 each.
 PROSE = (
     ProseLimit("equilibrium_mgr", ".py", 3.0),
     ProseLimit("equilibrium_mgr/doc/DESIGN.md", ".md", 3.0),
     ProseLimit("equilibrium_mgr/doc", ".md", 9.8),
-    ProseLimit("mgr_stub", ".py", 5.1),
+    ProseLimit("mgr_stub", ".py", 3.0),
     ProseLimit("tests", ".py", 13.9))
 
 
