@@ -436,7 +436,8 @@ class OptionValues:
             values = {name: self._common_value(name)}
             if name in self._own_names:
                 values[self._own_names[name]] = self._own_value(name)
-            last.update({key: value for key, value in values.items() if value not in (None, default)})
+            last.update({
+                key: value for key, value in values.items() if value not in (None, default)})
         names = self._options_set() if last else frozenset()
         if names is None:
             self.is_check_due = True

@@ -821,10 +821,12 @@ class Balancer:
                 before: Snapshot) -> Iterator[bool]:
         """Context that yields True if the batch may be sent; `off` waits until the context is
         left."""
+        drained = before.drained_osds   # a pass over all OSDs: not while `off` waits
         with self._slot.permit_sending(execution) as is_current:
-            yield is_current and self._may_send(execution, settings, before)
+            yield is_current and self._may_send(execution, settings, before, drained)
 
-    def _may_send(self, execution: Execution, settings: Settings, before: Snapshot) -> bool:
+    def _may_send(self, execution: Execution, settings: Settings, before: Snapshot,
+                  drained: FrozenSet[int]) -> bool:
         """Returns True if neither `off` nor another option or list of drains has come since the
         round began."""
         now = self._settings()
@@ -832,7 +834,7 @@ class Balancer:
             return False
         if now._replace(active=settings.active) != settings:
             return False
-        return self.drains.status.drains.osds.intersection(before.osds) == before.drained_osds
+        return self.drains.status.drains.osds.intersection(before.osds) == drained
 
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
         """Returns the state while the next batch waits for nothing but a newer osdmap."""
@@ -841,8 +843,8 @@ class Balancer:
         return outcome._replace(seconds=seconds)
 
     def _throttled(self, snapshot: Snapshot) -> str:
-        """Returns the state while the rest of a plan waits for a limit. It is MOVING if moves of our
-        own will arrive, because arrivals end the wait."""
+        """Returns the state while the rest of a plan waits for a limit. It is MOVING if moves of
+        our own will arrive, because arrivals end the wait."""
         return MOVING if self._count_arriving(snapshot, pg_states.STUCK) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:

@@ -58,7 +58,8 @@ class FailureDomain(NamedTuple):
 
 
 def resolved_num(num: int, pool_size: int) -> int:
-    """Returns a choose step's count: 0 means the pool's size, -n the size less n (crush_do_rule)."""
+    """Returns a choose step's count: 0 means the pool's size, -n the size less n
+    (crush_do_rule)."""
     return num if num > 0 else num + pool_size
 
 

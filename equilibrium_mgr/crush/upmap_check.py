@@ -50,7 +50,8 @@ class UpmapCheck:
                 name = step["type"]
                 most = resolved_num(step["num"], self._size)
                 nums.setdefault(name, most)
-                # a chooseleaf step must not have two shards in one bucket, others not too many buckets
+                # a chooseleaf step must not have two shards in one bucket, others not too many
+                # buckets
                 parent_of = self._parents.get(name, {})
                 parents = [parent_of[osd] for osd in up if osd in parent_of]
                 distinct = len(set(parents))

@@ -30,8 +30,8 @@ from .outcomes import retry_seconds
 #: Seconds after its last arrival after which an OSD has reported and compacted its new shards.
 _SETTLE_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # before it gives way again
-#: An excess must last so many seconds. An OSD reports every few seconds, and the mgr gets that up to
-#: a minute late.
+#: An excess must last so many seconds. An OSD reports every few seconds, and the mgr gets that up
+#: to a minute late.
 _CONFIRM_SECONDS = 90.0
 #: A smaller excess is noise: ratios of the OSD's size, and of the bytes that have arrived.
 _SIZE_RATIO = 0.005

@@ -108,8 +108,9 @@ Part = Tuple[Held, ...]
 class _Search:
     """Looks for the largest part of a PG that can be pinned.
 
-    In erasure-coded pools a shard belongs to its position. In replicated pools only the set matters,
-    and which block of the rule places an OSD. `obstacle`: the first reason against pinning a shard.
+    In erasure-coded pools a shard belongs to its position. In replicated pools only the set
+    matters, and which block of the rule places an OSD. `obstacle`: the first reason against pinning
+    a shard.
     """
 
     def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool, given: Dict[int, int]) -> None:

@@ -1,7 +1,8 @@
 """The summary of a cluster. Reading it takes a few milliseconds, at any size and release.
 
 It shows whether the module may send moves and whether a full reading is worth its cost. Commands
-show its present figures. It needs no dump of the osdmap, no up sets and no statistics of single PGs.
+show its present figures. It needs no dump of the osdmap, no up sets and no statistics of single
+PGs.
 
 Also the space of pools as `ceph df` shows it: the mgr computes get('df') with the code of the
 monitor (PGMapDigest::dump_pool_stats_full in Ceph's src/mon/PGMap.cc).
@@ -144,7 +145,8 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
 
 
 def flags_of(stat: str) -> FrozenSet[str]:
-    """Returns the flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
+    """Returns the flags in the output of `osd stat` (`flags noout,norebalance` in its last
+    line)."""
     for line in stat.splitlines():
         word, _, flags = line.strip().partition(" ")
         if word == "flags":

@@ -624,8 +624,8 @@ class StrictGateway(Gateway):
         classes = ", ".join(sorted(self.device_classes()))
         pgs = len(snapshot.pgs)
         pools = len(snapshot.pools)
-        return (f"read {len(snapshot.osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at epoch"
-                f" {snapshot.epoch}, {answer}")
+        return (f"read {len(snapshot.osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at"
+                f" epoch {snapshot.epoch}, {answer}")
 
 
 def _output_of(reply: Optional[CommandResult]) -> Optional[str]:
@@ -667,7 +667,8 @@ def up_set(osdmap: OSDMap, pgid: str) -> Optional[Osds]:
 
 
 def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
-    """Returns the time of an osdmap's epoch, in seconds since the epoch; None if it is not known."""
+    """Returns the time of an osdmap's epoch, in seconds since the epoch; None if it is not
+    known."""
     try:
         return datetime.strptime(str(osd_map.get("modified", "")),
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()

@@ -1,8 +1,8 @@
 """Serves one text by HTTP, at the address and port of the options, so that no client can block it.
 
 A connection has SECONDS to send its request and receive the answer, and serves one request. At most
-MOST_CONNECTIONS are open. If another comes, the server closes the connection that has waited longest
-without a request. The server and each connection have their own threads.
+MOST_CONNECTIONS are open. If another comes, the server closes the connection that has waited
+longest without a request. The server and each connection have their own threads.
 """
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Closes the listening socket and all connections, and waits for the end of their threads."""
+        """Closes the listening socket and all connections, and waits for the end of their
+        threads."""
         if self._thread.is_alive():
             self.shutdown()
             self._thread.join()

@@ -474,8 +474,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
 
 def _bounds_now(bounds: Optional[UtilizationBounds], now: Snapshot,
                 used_soon: Mapping[int, int]) -> Optional[UtilizationBounds]:
-    """Returns the bounds of OSD sets, each at least the mean predicted utilization of its OSDs. The bounds
-    of the snapshot lack PGs that cannot peer, and what clients have written since."""
+    """Returns the bounds of OSD sets, each at least the mean predicted utilization of its OSDs. The
+    bounds of the snapshot lack PGs that cannot peer, and what clients have written since."""
     if bounds is None:
         return None
     sets: List[OsdSet] = []
@@ -506,8 +506,8 @@ def _osd_now(osd: Osd, reported: Optional[OsdSummary]) -> Osd:
 
 
 def _states_now(observed: PgStateCounts, pool: Optional[PoolSummary]) -> PgStateCounts:
-    """Returns the counts with the inactive PGs of now. Only a snapshot shows which PGs look degraded
-    just because they move."""
+    """Returns the counts with the inactive PGs of now. Only a snapshot shows which PGs look
+    degraded just because they move."""
     if pool is None:
         return observed
     return count_states(pool.states)._replace(degraded=observed.degraded)

@@ -104,7 +104,8 @@ class ClusterObserver:
         return requested
 
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
-        """Notes summary and options of a snapshot that the loop decides on, and ends all waiting."""
+        """Notes summary and options of a snapshot that the loop decides on, and ends all
+        waiting."""
         self.is_required = self.is_awaiting = False
         self._decided_on = summary, settings
 

@@ -1,5 +1,5 @@
-"""Why an idle cluster is sent nothing: gaps between device classes and their bounds, the checks that
-reject moves of the fullest OSD, and the idle state that follows.
+"""Why an idle cluster is sent nothing: gaps between device classes and their bounds, the checks
+that reject moves of the fullest OSD, and the idle state that follows.
 """
 from __future__ import annotations
 

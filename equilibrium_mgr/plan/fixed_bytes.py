@@ -2,8 +2,8 @@
 
 The data of an OSD can use only the space that these bytes leave. OSDs that are equally full by
 size then do not become full at the same time. So the planner gets a smaller OSD without these
-bytes, which is full when the real OSD is full. The padding of allocation units goes with the shards,
-and so is not fixed.
+bytes, which is full when the real OSD is full. The padding of allocation units goes with the
+shards, and so is not fixed.
 """
 from __future__ import annotations
 

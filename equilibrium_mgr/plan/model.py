@@ -51,8 +51,8 @@ def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     """Returns True if a change to this up set copies no shard that is not on its way anyway.
 
-    Each shard stays on the OSD that has its data, or goes on to its present target. One shard may go
-    elsewhere if others stay for it. Positions count in erasure-coded pools.
+    Each shard stays on the OSD that has its data, or goes on to its present target. One shard may
+    go elsewhere if others stay for it. Positions count in erasure-coded pools.
     """
     up = pg.up
     if is_same_placement(up, up_after, positional) or takes_back(pg, up_after, positional):
@@ -375,8 +375,8 @@ def usage_to_dict(usage: Usage) -> Dict[str, Any]:
 
 
 def topology_of(crush_version: int, osds: Mapping[int, Any]) -> str:
-    """Returns a text that stays equal while the CRUSH map and the weights of all OSDs do. `osds`: of
-    a snapshot or a summary, by id."""
+    """Returns a text that stays equal while the CRUSH map and the weights of all OSDs do. `osds`:
+    of a snapshot or a summary, by id."""
     weights = sorted([(osd, one.is_in, round(one.reweight, 3)) for osd, one in osds.items()])
     return f"{crush_version}:{zlib.crc32(repr(weights).encode()):08x}"
 

@@ -20,8 +20,8 @@ FILL_MARGIN = 0.02
 #: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
 _LEAST_BACKFILLFULL = 0.85
 
-#: Moves give an OSD at most this ratio of the PG shards at which the OSD withholds PGs. Withheld PGs
-#: stay inactive even when the OSD has fewer again.
+#: Moves give an OSD at most this ratio of the PG shards at which the OSD withholds PGs. Withheld
+#: PGs stay inactive even when the OSD has fewer again.
 HARD_SHARE = 0.8
 
 
@@ -116,7 +116,8 @@ class OsdScope(NamedTuple):
 
 
 class OsdFilter(NamedTuple):
-    """Names of OSDs (`osd.3` or `3`), hosts and other buckets: shards may leave `sources`, may go to
+    """Names of OSDs (`osd.3` or `3`), hosts and other buckets: shards may leave `sources`, may go
+    to
     `targets`, and neither leave `spared` nor go there."""
 
     sources: Names = None

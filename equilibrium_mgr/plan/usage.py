@@ -20,8 +20,8 @@ from .model import ClassUsage, PoolSpace, Room, Usage
 #: Pool id → OSD id → shards, each with its `shard_weight`.
 ShardCounts = Mapping[int, Mapping[int, float]]
 
-#: By chance CRUSH gives an OSD so many standard deviations more shards than its weight says. The OSD
-#: then gets a higher share, but at most this, so that it still counts as lowered.
+#: By chance CRUSH gives an OSD so many standard deviations more shards than its weight says. The
+#: OSD then gets a higher share, but at most this, so that it still counts as lowered.
 _CHANCE = 2.5
 _MOST_SHARE = 0.99
 #: A smaller sum of weights is a rounding error.
@@ -171,7 +171,8 @@ def _usage_of_set(snapshot: Snapshot, used_bytes: Mapping[int, int],
 
 
 def _pool_space(pool: Pool, shards: Mapping[int, float], free: _FreeBytes) -> PoolSpace:
-    """Returns the free space of a pool. Its shards grow equally, so the first full OSD is the limit.
+    """Returns the free space of a pool. Its shards grow equally, so the first full OSD is the
+    limit.
 
     `shards`: per OSD id. `free`: bytes per OSD id.
     """

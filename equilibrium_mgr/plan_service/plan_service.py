@@ -83,7 +83,8 @@ class PgNumAnswer(NamedTuple):
 
 #: At most so many answers are kept, and so many are computed at a time.
 MAX_ANSWERS = 16
-#: An answer is valid for so many seconds at another epoch, and at its own, because bytes change too.
+#: An answer is valid for so many seconds at another epoch, and at its own, because bytes change
+#: too.
 _OTHER_EPOCH_SECONDS = 60.0
 _SAME_EPOCH_SECONDS = 600.0
 #: A job ends after so many seconds with the failure domains computed so far, because plans wait.

@@ -64,7 +64,7 @@ class LimitedSearch:
         self._placement = placement
         self._options = options
         self._moves = self._bytes = 0   # made so far; moves of no bytes are free
-        self._best_fit = False   # shards go to OSDs that they just fit: the emptiest stay for others
+        self._best_fit = False   # shards go to OSDs that they just fit; others get the emptiest
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
@@ -76,8 +76,8 @@ class LimitedSearch:
         self._shard_index = search.shard_index
 
     def run(self) -> None:
-        """Makes the limited moves: first all sets come nearer to their bounds by the same part, then
-        each set alone as far as the limits still allow."""
+        """Makes the limited moves: first all sets come nearer to their bounds by the same part,
+        then each set alone as far as the limits still allow."""
         by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
         self._make(self._lowest(by_value))
         for osd_set in by_value:
@@ -100,8 +100,8 @@ class LimitedSearch:
     # -- utilizations ------------------------------------------------------------------------------
 
     def _lowest(self, sets: Sequence[OsdSetState]) -> List[ShardMove]:
-        """Returns the moves that bring the sets closest to their bounds within the remaining limits;
-        empty if none does. The placement stays as it is."""
+        """Returns the moves that bring the sets closest to their bounds within the remaining
+        limits; empty if none does. The placement stays as it is."""
         ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
         made = self._moves, self._bytes
         low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization

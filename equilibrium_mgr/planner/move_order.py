@@ -318,7 +318,8 @@ class _Sorter:
             if reached is None:
                 continue
             change = self._changes[number]
-            below = 0.0   # the change also takes from OSDs so much emptier: that relieves no full OSD
+            # the change also takes from OSDs so much emptier: that relieves no full OSD
+            below = 0.0
             if len(change.moves) > 1:
                 below = sum([max(0.0, utilization - self._utilization(source))
                              for source, _ in change.moves])

@@ -1,7 +1,7 @@
 """The mgr's key-value store: its type, and a buffer of versioned values of limited size.
 
-The monitor silently drops a value above its limit, while the mgr's own cache still shows it. A value
-that is too large is lost at the next failover. So the buffer never writes one.
+The monitor silently drops a value above its limit, while the mgr's own cache still shows it. A
+value that is too large is lost at the next failover. So the buffer never writes one.
 
 Every write waits for a monitor. So the balancing loop puts values during a round and writes them at
 its end, each once and only if it differs from the stored one.
@@ -19,8 +19,8 @@ from typing import Any, Dict, List, Mapping, Optional, Protocol, Union
 MAX_VALUE_BYTES = 65_536
 #: The limit of one part of a packed plan.
 MAX_PART_BYTES = 60_000
-#: The limit of the JSON of a list that is cut if it grows too long. The value has other fields of its
-#: key, and the version, in addition.
+#: The limit of the JSON of a list that is cut if it grows too long. The value has other fields of
+#: its key, and the version, in addition.
 MAX_LIST_BYTES = 50_000
 
 
@@ -100,7 +100,8 @@ class BufferedKvStore:
         return list(self._kv.get_store_prefix(prefix))
 
     def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """Sets the value that `flush` writes; None deletes the key. Logs a value that is too large."""
+        """Sets the value that `flush` writes; None deletes the key. Logs a value that is too
+        large."""
         if value is None:
             self._pending[key] = None
             return

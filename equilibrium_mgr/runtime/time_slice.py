@@ -1,5 +1,5 @@
-"""Yields to other threads. All modules of a ceph-mgr share one interpreter lock, so a loop that does
-not yield stops all of them.
+"""Yields to other threads. All modules of a ceph-mgr share one interpreter lock, so a loop that
+does not yield stops all of them.
 
 A long loop calls `give_way` between slices of work of a few milliseconds, or goes over its items by
 `piecewise`. The effect depends on the thread: nothing, or a function that `giving_way` has bound to
@@ -18,8 +18,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 
-#: Seconds between two releases of the lock. Otherwise a thread that wants it waits 5 ms until Python
-#: passes it on, and a command wants it several times.
+#: Seconds between two releases of the lock. Otherwise a thread that wants it waits 5 ms until
+#: Python passes it on, and a command wants it several times.
 _YIELD_EVERY_SECONDS = 0.001
 _YIELD_SECONDS = 0.0001
 

@@ -1,4 +1,5 @@
-"""The reasons why a PG cannot be moved, as operators read them, each with the action that ends it."""
+"""The reasons why a PG cannot be moved, as operators read them, each with the action that ends
+it."""
 from __future__ import annotations
 
 from typing import Optional
@@ -105,8 +106,8 @@ UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 #: Reasons of PGs that a step of the mgr will merge, split or remap.
 OF_PG_NUM = (TO_MERGE, TO_SPLIT, TO_PLACE)
 
-#: Reasons that end for single PGs, by a repair, a command, an option or a step of pg_num. A new plan
-#: may gain something then.
+#: Reasons that end for single PGs, by a repair, a command, an option or a step of pg_num. A new
+#: plan may gain something then.
 LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD, *OF_PG_NUM)
 
 #: Reasons that probably end soon: a move waits for these. For other reasons it is dropped.

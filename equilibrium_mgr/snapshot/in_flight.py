@@ -145,7 +145,8 @@ class InFlightTracker:
 
     def _locate_unclean(self, pg: PgContext, unclean: _UncleanPg, has_reported: bool,
                         has_hole: bool) -> Osds:
-        """Returns the OSDs that hold the shards of a PG that may move, and counts missing copies."""
+        """Returns the OSDs that hold the shards of a PG that may move, and counts missing
+        copies."""
         up = pg.up
         state = pg.record.state
         holders = _present_holders(pg, unclean.holders, self._alive)

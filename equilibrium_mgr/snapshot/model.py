@@ -397,8 +397,8 @@ class PgRecord(NamedTuple):
         return self.reported_epoch <= 0 or not self.state or UNKNOWN in self.state
 
 
-#: (pool id, OSD id, bytes allocated, bytes stored) of a pool's data on an OSD. No NamedTuple, because
-#: there are as many as pools times OSDs.
+#: (pool id, OSD id, bytes allocated, bytes stored) of a pool's data on an OSD. No NamedTuple,
+#: because there are as many as pools times OSDs.
 PoolStatfs = Tuple[int, int, int, int]
 
 

@@ -27,8 +27,8 @@ UNDERSIZED = "undersized"
 DEGRADED = "degraded"
 REMAPPED = "remapped"
 
-#: Parts of names: of all states of backfill, of recovery by log, and of PGs that wait because an OSD
-#: is too full.
+#: Parts of names: of all states of backfill, of recovery by log, and of PGs that wait because an
+#: OSD is too full.
 BACKFILL = "backfill"
 RECOVERY = "recover"
 TOOFULL = "toofull"

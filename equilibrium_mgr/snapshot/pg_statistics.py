@@ -26,8 +26,8 @@ from .pg_states import ACTIVE, BACKFILL, BACKFILLING, CLEAN, RECOVERING, RECOVER
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
 #: that its PGs had say little about the many new ones.
 _MOST_GROWTH = 4.0
-#: If the size of new objects is between this ratio of the old ones and the inverse, bytes show which
-#: PGs got them. Small objects beside large ones do not show in bytes.
+#: If the size of new objects is between this ratio of the old ones and the inverse, bytes show
+#: which PGs got them. Small objects beside large ones do not show in bytes.
 _AS_LARGE = 0.8
 _PGS_A_PIECE = 200   # between two calls of `give_way`: well below a millisecond
 #: Figures of a PG that only a full reading has, and a pool's `stat_sum` always: objects, bytes of
@@ -83,7 +83,8 @@ class _PoolSums:
             known = share * self.known_weight
             more = max(0.0, known - had)
             if name == _FIGURES[1] and self.lacks_omap:
-                more = 0.0   # a deep scrub has shown it; the next full reading shows whose omap it is
+                # a deep scrub has shown it; the next full reading shows whose omap it is
+                more = 0.0
             elif not bytes_tell and 0 < had <= known <= _MOST_GROWTH * had:
                 self.rules.append((known / had, 0.0, share))
                 continue

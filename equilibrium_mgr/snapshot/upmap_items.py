@@ -28,8 +28,8 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     """Returns the raw CRUSH mapping of an up set, or None if it is not certain."""
     gone = [source for source, target in {*items} if target in up and source not in up]
     if len(set(gone)) < len(gone):
-        # one of the targets replaced the source; CRUSH chose the others, or the items passed through
-        # the source
+        # one of the targets replaced the source; CRUSH chose the others, or the items passed
+        # through the source
         return _only_raw(up, items, is_out)
     raw = list(up)
     for source, target in reversed(items):

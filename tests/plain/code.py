@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator, List, Set
+from typing import Iterator, List, Set, Union
 
 MOST_NODES = 30
 MOST_BRANCHES = 2
 MOST_LINES = 60
 
 _BRANCHING = (ast.If, ast.For, ast.While, ast.ExceptHandler)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FREE = (ast.Name, ast.JoinedStr, ast.FormattedValue)
 #: A call with so many keywords is written one argument a line, as a record is.
 _RECORD_KEYWORDS = 4
@@ -60,17 +59,17 @@ def _count(tree: ast.AST, where: str, figures: Figures) -> None:
             figures.operations += 1
         if isinstance(node, _BRANCHING):
             figures.branch_statements += 1
-        if isinstance(node, _FUNCTIONS):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             _count_lines(node, where, figures)
         if isinstance(node, ast.stmt):
             _count_expressions(node, where, figures)
 
 
-def _count_lines(function: ast.AST, where: str, figures: Figures) -> None:
-    first = getattr(function, "lineno")
-    lines = getattr(function, "end_lineno") - first + 1
-    if lines > MOST_LINES:
-        figures.long_functions.append(f"{where}:{first} {getattr(function, 'name')}")
+def _count_lines(function: Union[ast.FunctionDef, ast.AsyncFunctionDef], where: str,
+                 figures: Figures) -> None:
+    first = function.lineno
+    if (function.end_lineno or first) - first >= MOST_LINES:
+        figures.long_functions.append(f"{where}:{first} {function.name}")
 
 
 def _count_expressions(statement: ast.stmt, where: str, figures: Figures) -> None:
@@ -85,7 +84,7 @@ def _count_expressions(statement: ast.stmt, where: str, figures: Figures) -> Non
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yields the expressions of a statement, without those of the statements inside it."""
-    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return   # a docstring

@@ -258,7 +258,7 @@ class Cut(NamedTuple):
     size_bytes: int
     used_bytes: int         # when everything in flight has arrived
     full_bytes: int         # at full_ratio, or used bytes if they are more
-    can_leave_bytes: int    # shards with a legal place elsewhere, even if it cannot hold all of them
+    can_leave_bytes: int    # shards with a legal place elsewhere, even if it cannot hold them all
     kept: Tuple[KeptBytes, ...]
 
     @property
@@ -312,6 +312,7 @@ def _kept_bytes(snapshot: Snapshot, movable: MovableBytes,
 def least_moved_bytes(used: Mapping[int, int], sizes: Mapping[int, int], highest: float) -> int:
     """Returns the bytes that have to leave OSDs so that none is above the utilization `highest`.
 
-    A larger set of OSDs proves no more: free space of one OSD does not reduce the excess of another.
+    A larger set of OSDs proves no more: free space of one OSD does not reduce the excess of
+    another.
     """
     return sum([max(0, int(used[osd] - highest * size)) for osd, size in sizes.items()])

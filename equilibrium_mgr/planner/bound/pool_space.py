@@ -72,7 +72,8 @@ def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float,
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
-    """Returns usable OSD → bytes of demands that it can hold; shards outside their rule leave it."""
+    """Returns usable OSD → bytes of demands that it can hold; shards outside their rule leave
+    it."""
     room: Dict[int, int] = {}
     for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
         free = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes

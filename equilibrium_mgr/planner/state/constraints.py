@@ -163,7 +163,8 @@ class SearchConstraints:
         self.set_max_pressure(group, min(self._pressure_limits[group], pressure))
 
     def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
-        """Allows each group in `tightened` its present highest pressure, and `slack` (a ratio) more.
+        """Allows each group in `tightened` its present highest pressure, and `slack` (a ratio)
+        more.
 
         Other data groups get the highest pressure that their pool allows.
         """
@@ -233,8 +234,8 @@ class SearchConstraints:
         return counts[plus][osd] + 1 <= limits[plus] * free
 
 
-#: The search leaves a set as it is if single moves move less than this (a ratio of its bytes) and its
-#: fullest OSD is this near to the bound (in typical shards, and at most as a ratio of an OSD).
+#: The search leaves a set as it is if single moves move less than this (a ratio of its bytes) and
+#: its fullest OSD is this near to the bound (in typical shards, and at most as a ratio of an OSD).
 _FEW_MOVED = 0.002
 _NEAR_SHARDS = 0.6
 _NEAR_MOST = 0.015

@@ -1,6 +1,7 @@
 """The objective of a placement: the change of an OSD's terms by one shard, in constant time.
 
-Also the apportionment of a pool's shards to OSDs, so that no OSD limits the pool's free space early.
+Also the apportionment of a pool's shards to OSDs, so that no OSD limits the pool's free space
+early.
 """
 from __future__ import annotations
 

@@ -252,7 +252,8 @@ class PlacementState:
             yield codes.UPMAP_ITEMS
 
     def has_upmap_pairs(self, steps: Sequence[ShardMove]) -> bool:
-        """Returns True if the osdmap is allowed to have the upmap pairs that these moves add together."""
+        """Returns True if the osdmap is allowed to have the upmap pairs that these moves add
+        together."""
         left = self._upmap_pairs_left
         if left is None:
             return True

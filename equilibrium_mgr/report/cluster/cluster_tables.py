@@ -92,8 +92,9 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
     """Returns one row for each device class, in the order of names.
 
     Utilizations are ratios. `utilization` is the used bytes ÷ the size of the class. All current
-    figures count drained OSDs, and leave out OSDs that are out or without statistics. Predictions leave drained OSDs out, and are None if the
-    class has no other OSD. `soon_`: after everything in flight has arrived. `planned_`: by
+    figures count drained OSDs, and leave out OSDs that are out or without statistics. Predictions
+    leave drained OSDs out, and are None if the class has no other OSD. `soon_`: after everything in
+    flight has arrived. `planned_`: by
     `planned_used`, OSD id → bytes; None without it. `bound_`: no legal placement that keeps the
     operator's weights has a lower maximum; None if the class has no bound of its own.
     """

@@ -105,8 +105,8 @@ def _counted_action(refusals: Refusals, context: ExplainContext) -> str:
 
 
 def _is_worth_explaining(context: ExplainContext) -> bool:
-    """Returns True if whole shards or lowered weights keep the fullest OSD of an idle cluster clearly
-    above the bound of its set: `explain` has advice against both."""
+    """Returns True if whole shards or lowered weights keep the fullest OSD of an idle cluster
+    clearly above the bound of its set: `explain` has advice against both."""
     if context.status.state != BALANCED or not context.settings.active:
         return False
     fullest = fullest_osds(context.view, context.settings.device_classes)

@@ -1,5 +1,5 @@
-"""`explain PGID OSD`: every check that a move of one PG to one OSD has to pass, with its answer, and
-whether the move would gain.
+"""`explain PGID OSD`: every check that a move of one PG to one OSD has to pass, with its answer,
+and whether the move would gain.
 
 The planner's own checks answer, on a placement without moves, and those of the throttle, for a
 batch that is still empty. The answers depend on the OSD that loses a shard. That is the OSD of the

@@ -8,8 +8,8 @@ less than the sum of the PGs' own, all PGs count less by the same ratio. Then Ro
 (LZ4, the default if its buffers are small), or clients have deleted since.
 
 Before Ceph 18 the figure is only a lower limit. It counts, but a PG is immovable until its deep
-scrub if more than a few of its objects have omap. OSDs of these releases also free omap late, so one
-plan after the other would take more.
+scrub if more than a few of its objects have omap. OSDs of these releases also free omap late, so
+one plan after the other would take more.
 """
 from __future__ import annotations
 

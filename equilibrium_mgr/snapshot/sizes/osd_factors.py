@@ -2,8 +2,8 @@
 
 OSDs of one class can have different `min_alloc_size`, or compress: an object of 10 kB takes 12 KiB
 on one and 64 KiB on another (16.2.15 and 20.2.4). BlueStore reports for each pool how many bytes it
-has stored, and how many it has allocated for these (`pool_statfs`). If their ratio on an OSD clearly
-differs from that on most OSDs of the pool, the pool's data has a factor there. Neither
+has stored, and how many it has allocated for these (`pool_statfs`). If their ratio on an OSD
+clearly differs from that on most OSDs of the pool, the pool's data has a factor there. Neither
 figure includes the bytes of an object in RocksDB, omap among them: these take the same space on any
 OSD. The more of them a pool's shards have, the less the shards differ.
 
@@ -46,8 +46,8 @@ _MOST_RATIO = 32.0
 _STILL_CLEAR_RATIO = 1.05
 _SAME_RATIO = 1.03
 _PARTS = 1024.0   # a power of two
-#: (allocated ÷ stored, OSD id) of one pool. No NamedTuple: the garbage collector would visit as many
-#: as there are pools times OSDs.
+#: (allocated ÷ stored, OSD id) of one pool. No NamedTuple: the garbage collector would visit as
+#: many as there are pools times OSDs.
 _Stored = Tuple[float, int]
 _ROWS_A_PIECE = 1500   # between two calls of `give_way`: about a millisecond
 
