@@ -28,7 +28,7 @@ from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
+from ..plan.model import CANCEL, DRAIN, STEER, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
@@ -723,6 +723,9 @@ class Balancer:
         dispatcher.accept(execution, decision)
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
+        if execution.kind == STEER:   # other plans may have to relieve what is full
+            execution.apply(ExecutionUpdate(
+                dropped=[DroppedChange(change, why.reason) for change, why in decision.waiting]))
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
         pending = dispatcher.pending.entries
@@ -779,7 +782,7 @@ class Balancer:
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         most = max(_MOST_CHANGES, settings.max_moves_per_round)
-        batch = dispatcher.still_allowed(decision.send[:most], before, is_motionless)
+        batch = dispatcher.still_allowed(execution, decision.send[:most], before)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers

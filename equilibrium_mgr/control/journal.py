@@ -340,7 +340,7 @@ class Journal:
                 begun_at = self.episode.started_at
                 if not self.episode.moves:   # else it is stored already
                     self._store.put(EPISODE, self.episode._asdict())
-            shards = {change.pgid: change.shards for change in moving(batch, before)}
+            shards = {change.pgid: change.shards for change in moving(kind, batch, before)}
             rows = []
             for change in batch:
                 rows.append(ChangeRow(

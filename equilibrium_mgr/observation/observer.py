@@ -119,6 +119,8 @@ class ClusterObserver:
         elapsed = self._clock() - then.taken_at
         if elapsed < 0.0 or then.fullness != summary.fullness:   # the clock was set back
             return True
+        if settings.steers and _placement(then) != _placement(summary):
+            return True
         if state in (BALANCED, STUCK):
             return _is_due_at_rest(then, summary, elapsed, retry_due)
         if elapsed >= _longest_seconds(summary) or limits(then) != limits(summary):
@@ -304,6 +306,12 @@ def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
     pg_nums = {pool: one.pg_num for pool, one in summary.pools.items()}
     osds = {number: _limits_of(osd) for number, osd in summary.osds.items()}
     return summary.crush_version, pg_nums, osds, _troubles(summary)
+
+
+def _placement(summary: ClusterSummary) -> Tuple[Any, ...]:
+    """Returns a fingerprint of what decides where CRUSH places data."""
+    weights = {number: (osd.is_in, osd.reweight) for number, osd in summary.osds.items()}
+    return summary.crush_version, weights
 
 
 def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:

@@ -17,6 +17,7 @@ from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.bound.changed import ChangeFigures, change_figures
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
+from ..planner.steering import steering_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
@@ -352,6 +353,8 @@ class PlanService:
         """Makes a plan, with its basis in the osdmap."""
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
+        if options.steering is not None:
+            planner = steering_plan
         options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards().most)
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)

@@ -102,6 +102,10 @@ STUCK = LOST | FULL
 TROUBLES = SHORT | FULL
 #: A PG with all its copies where it wants them has both: `clean` excludes SHORT and REMAPPED.
 WHOLE = frozenset((ACTIVE, CLEAN))
+#: A PG in one of these keeps its targets: it is not backfilled, or its new OSDs may have data.
+UNSTEERABLE = LOST | UNREPORTED | UNTRUSTED | frozenset((
+    RECOVERING, RECOVERY_WAIT, RECOVERY_TOOFULL, "recovery_unfound", "backfill_unfound",
+    ACTIVATING))
 #: State → Ceph's activity, for people. A move at the same time would make both slower.
 ACTIVITIES: Mapping[str, str] = {state.name: state.activity for state in STATES if state.activity}
 #: The states that `moves` shows, the most telling first.

@@ -1,0 +1,79 @@
+"""When shards that Ceph copies anyway are given other targets: once the topology has changed and
+has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
+from __future__ import annotations
+
+from typing import Any, FrozenSet, Optional
+
+from ..plan.model import Plan
+from ..plan.options import Steering
+from ..runtime.formatting import plural
+from ..runtime.waiting import WaitTimer
+from ..settings import Settings
+from ..snapshot.model import Snapshot
+
+#: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
+#: may come back, and several OSDs go out one after the other.
+QUIET_SECONDS = 30.0
+
+
+class SteeringTrigger:
+    """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._topology: Any = None
+        self._is_changed = False    # and nobody has planned for that yet
+        self._quiet = WaitTimer()
+        self._moving: FrozenSet[str] = frozenset()          # pgids of the last snapshot
+        self._moved_before: FrozenSet[str] = frozenset()    # of the last one before the change
+        self._steered: FrozenSet[str] = frozenset()         # whose targets were chosen
+
+    def observe(self, snapshot: Snapshot, topology: Any, now: float) -> None:
+        """Notes whether the topology has changed, and which PGs moved before."""
+        moving = frozenset(snapshot.in_flight())
+        self._steered &= moving
+        if topology != self._topology:
+            if self._topology is None:   # nobody knows what moved before
+                self._moved_before = moving
+            elif not self._is_changed:
+                self._moved_before = self._moving - self._steered
+            self._topology = topology
+            self._is_changed = True
+            self._quiet.begin(now, QUIET_SECONDS)
+        self._moving = moving
+
+    def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
+        """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
+        nothing has changed or nobody wants it."""
+        if not self._is_changed or not settings.steers:
+            return None
+        return self._quiet.seconds_left(now)
+
+    def is_due(self, settings: Settings, now: float) -> bool:
+        """Returns True if a plan is to be made that steers shards."""
+        left = self.seconds_left(settings, now)
+        return left is not None and left <= 0.0
+
+    def what(self, settings: Settings) -> Steering:
+        """Returns which shards may be steered."""
+        return Steering(settings.steer_recovery, settings.hold_placement,
+                        self._moving - self._moved_before)
+
+    def is_planned(self, plan: Plan) -> None:
+        """Ends the change: a plan was made for it."""
+        self._is_changed = False
+        self._steered |= {change.pgid for change in plan.changes}
+
+
+def reason_of(plan: Plan, snapshot: Snapshot) -> str:
+    """Returns what a plan steers, as a clause for the history."""
+    held = 0
+    for move in plan.moves:
+        pg = snapshot.pgs.get(move.pgid)
+        held += pg is not None and move.target in pg.holders
+    elsewhere = len(plan.moves) - held
+    parts = []
+    if elsewhere:
+        parts.append(f"{plural(elsewhere, 'shard')} that are copied anyway go where there is room")
+    if held:
+        parts.append(f"{plural(held, 'shard')} stay where their data is")
+    return " and ".join(parts)
