@@ -2,14 +2,14 @@
 has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Optional
+from typing import Any, FrozenSet, Mapping, Optional
 
 from ..plan.model import Plan
 from ..plan.options import Steering
 from ..runtime.formatting import plural
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, UpmapItems
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
@@ -23,9 +23,13 @@ class SteeringTrigger:
         self._topology: Any = None
         self._is_changed = False    # and nobody has planned for that yet
         self._quiet = WaitTimer()
-        self._moving: FrozenSet[str] = frozenset()          # pgids of the last snapshot
-        self._moved_before: FrozenSet[str] = frozenset()    # of the last one before the change
-        self._steered: FrozenSet[str] = frozenset()         # whose targets were chosen
+        self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
+        #: of the last snapshot: pgids in flight, and upmap items
+        self._moving: FrozenSet[str] = frozenset()
+        self._items: Mapping[str, UpmapItems] = {}
+        #: the same of the last one before the change
+        self._moved_before: FrozenSet[str] = frozenset()
+        self._items_before: Mapping[str, UpmapItems] = {}
 
     def observe(self, snapshot: Snapshot, topology: Any, now: float) -> None:
         """Notes whether the topology has changed, and which PGs moved before."""
@@ -36,10 +40,12 @@ class SteeringTrigger:
                 self._moved_before = moving
             elif not self._is_changed:
                 self._moved_before = self._moving - self._steered
+                self._items_before = self._items
             self._topology = topology
             self._is_changed = True
             self._quiet.begin(now, QUIET_SECONDS)
         self._moving = moving
+        self._items = snapshot.upmap_items
 
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
@@ -55,8 +61,17 @@ class SteeringTrigger:
 
     def what(self, settings: Settings) -> Steering:
         """Returns which shards may be steered."""
-        return Steering(settings.steer_recovery, settings.hold_placement,
-                        self._moving - self._moved_before)
+        return Steering(settings.steer_recovery, settings.hold_placement, self._at_rest())
+
+    def _at_rest(self) -> FrozenSet[str]:
+        """Returns the PGs that only the change has moved: they rested before, and nobody has given
+        them other upmap items since."""
+        found = []
+        for pgid in self._moving - self._moved_before:
+            before = self._items_before.get(pgid, ())
+            if set(self._items.get(pgid, ())) <= set(before) or pgid in self._steered:
+                found.append(pgid)
+        return frozenset(found)
 
     def is_planned(self, plan: Plan) -> None:
         """Ends the change: a plan was made for it."""

@@ -137,6 +137,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "the monitor has rejected its upmap items"
     if pool.rule is None or pg.immovable is not None:
         return str(pg.immovable or pool.immovable)
+    if pool.touched:
+        return "pg_num of its pool is changing"   # steps of pg_num have perhaps moved it
     if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
