@@ -53,6 +53,9 @@ _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read a
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
 _SHORTEST_SECONDS = 1.0
 _TOLERANCE_SECONDS = 1.0
+#: The longest round while shards that are copied anyway may get other targets: they have to before
+#: they begin to arrive.
+_STEERING_SECONDS = 15.0
 #: At most so many changes are sent at a time. No limit of movement binds changes that copy no
 #: data, and the monitors put a batch into one map.
 _MOST_CHANGES = 1000
@@ -413,10 +416,10 @@ class Balancer:
         if is_needed:
             self._update_view(summary, settings)
         left = self._round.seconds_left(self._clock())   # it came early or had no work
-        if left > _TOLERANCE_SECONDS:
-            return left
-        self._round.begin(self._clock(), settings.sleep_interval)
-        return max(_SHORTEST_SECONDS, settings.sleep_interval)
+        if left <= _TOLERANCE_SECONDS:
+            self._round.begin(self._clock(), settings.sleep_interval)
+            left = max(_SHORTEST_SECONDS, settings.sleep_interval)
+        return min(left, _STEERING_SECONDS) if settings.steers else left
 
     def _whole_round(self, summary: ClusterSummary, settings: Settings) -> float:
         """Reads the whole cluster, and acts on it."""
@@ -448,7 +451,7 @@ class Balancer:
             delay = min(delay, _WATCHED_SECONDS)
         delay = max(_SHORTEST_SECONDS, delay)
         self._round.begin(now, delay)
-        return delay
+        return min(delay, _STEERING_SECONDS) if settings.steers else delay
 
     def _is_off(self, settings: Settings) -> bool:
         """Returns True if nothing may be sent: no balancing, no drain and no named plan."""
@@ -491,6 +494,8 @@ class Balancer:
             return True
         if is_free and state == PLANNING and self._automatic.is_planning:
             return False
+        if settings.steers and observer.has_placement_changed(summary):
+            return True
         if self._is_early():
             return False
         if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:

@@ -14,6 +14,8 @@ from ..snapshot.model import Snapshot, UpmapItems
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
 QUIET_SECONDS = 30.0
+#: At most, from the first of a series of changes: shards begin to arrive meanwhile.
+LONGEST_SECONDS = 45.0
 
 
 class SteeringTrigger:
@@ -23,6 +25,7 @@ class SteeringTrigger:
         self._topology: Any = None
         self._is_changed = False    # and nobody has planned for that yet
         self._quiet = WaitTimer()
+        self._series = WaitTimer()
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
         #: of the last snapshot: pgids in flight, and upmap items
         self._moving: FrozenSet[str] = frozenset()
@@ -35,24 +38,31 @@ class SteeringTrigger:
         """Notes whether the topology has changed, and which PGs moved before."""
         moving = frozenset(snapshot.in_flight())
         self._steered &= moving
-        if topology != self._topology:
-            if self._topology is None:   # nobody knows what moved before
-                self._moved_before = moving
-            elif not self._is_changed:
+        if self._topology is None:   # nobody knows what moved before
+            self._moved_before = moving
+            self._begin(now, is_changed=bool(moving))
+        elif topology != self._topology:
+            if not self._is_changed:
                 self._moved_before = self._moving - self._steered
                 self._items_before = self._items
-            self._topology = topology
-            self._is_changed = True
-            self._quiet.begin(now, QUIET_SECONDS)
+            self._begin(now, is_changed=True)
+        self._topology = topology
         self._moving = moving
         self._items = snapshot.upmap_items
+
+    def _begin(self, now: float, is_changed: bool) -> None:
+        """Begins the wait for a quiet topology."""
+        if is_changed and not self._is_changed:
+            self._series.begin(now, LONGEST_SECONDS)
+        self._quiet.begin(now, QUIET_SECONDS)
+        self._is_changed = is_changed
 
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
         nothing has changed or nobody wants it."""
         if not self._is_changed or not settings.steers:
             return None
-        return self._quiet.seconds_left(now)
+        return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
 
     def is_due(self, settings: Settings, now: float) -> bool:
         """Returns True if a plan is to be made that steers shards."""

@@ -119,8 +119,6 @@ class ClusterObserver:
         elapsed = self._clock() - then.taken_at
         if elapsed < 0.0 or then.fullness != summary.fullness:   # the clock was set back
             return True
-        if settings.steers and _placement(then) != _placement(summary):
-            return True
         if state in (BALANCED, STUCK):
             return _is_due_at_rest(then, summary, elapsed, retry_due)
         if elapsed >= _longest_seconds(summary) or limits(then) != limits(summary):
@@ -129,6 +127,13 @@ class ClusterObserver:
             return True
         waits_for_change = state == BLOCKED or self.is_awaiting
         return not waits_for_change
+
+    def has_placement_changed(self, summary: ClusterSummary) -> bool:
+        """Returns True if CRUSH places data otherwise than at the snapshot that the loop has
+        decided on."""
+        if self._decided_on is None:
+            return True
+        return _placement(self._decided_on[0]) != _placement(summary)
 
     def summary(self) -> ClusterSummary:
         """Returns a summary of the cluster with all that can forbid movement, and puts its figures
