@@ -196,10 +196,9 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         gains = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.gains]
         losses = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.losses]
-        if candidate.redirects:   # its shards do not come to their last targets
-            self.traffic.redirect(gains, losses)
-        else:
-            self.traffic.add(tuple(gains), tuple(losses))
+        if candidate.redirects:   # nothing leaves its last targets before the monitor keeps it
+            losses = []
+        self.traffic.add(tuple(gains), tuple(losses))
         if self._shards is not None:
             self._shards.update(candidate.gains)
 

@@ -49,14 +49,6 @@ class OsdTraffic:
                                      bytes_out + int(size * uncopied_ratio), leaving + size,
                                      arrived)
 
-    def redirect(self, gains: Sequence[Tuple[int, int]], losses: Sequence[Tuple[int, int]]) -> None:
-        """Has shards in flight come to other OSDs."""
-        for sign, shards in ((1, gains), (-1, losses)):
-            for osd, size in shards:
-                load = self.of(osd)
-                self._loads[osd] = load._replace(
-                    shards_in=load.shards_in + sign, bytes_in=max(0, load.bytes_in + sign * size))
-
     def add_arrived(self, osd: int, size: int) -> None:
         """Adds a shard that has arrived a moment ago."""
         load = self.of(osd)

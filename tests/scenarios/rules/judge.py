@@ -58,7 +58,7 @@ class Judge:
         self.sent += 1
         if self.silence.is_wanted:
             self.note("I3", f"pg {entry.command.get('pgid')} is sent after 'off'")
-        move = outgoing(self._session.cluster, entry)
+        move = outgoing(self._session.cluster, entry, self._session.module.settings().steers)
         if move is None:
             self.note("S7", f"pg {entry.command.get('pgid')} does not exist")
             return
@@ -70,7 +70,9 @@ class Judge:
             self._note_all(rule, move.pgid, list(check(moment, move)))
         self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
         self._tell(move)
-        if not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
+        if move.redirects:
+            self.ours.add(move)
+        elif not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
             self.ours.add(move)
             self._history.add(move)
         else:
