@@ -6,6 +6,7 @@ from typing import Any, FrozenSet, Mapping, Optional
 
 from ..plan.model import Plan
 from ..plan.options import Steering
+from ..planner.steering import steered_shards
 from ..runtime.formatting import plural
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -91,11 +92,7 @@ class SteeringTrigger:
 
 def reason_of(plan: Plan, snapshot: Snapshot) -> str:
     """Returns what a plan steers, as a clause for the history."""
-    held = 0
-    for move in plan.moves:
-        pg = snapshot.pgs.get(move.pgid)
-        held += pg is not None and move.target in pg.holders
-    elsewhere = len(plan.moves) - held
+    elsewhere, held = steered_shards(plan, snapshot)
     parts = []
     if elsewhere:
         parts.append(f"{plural(elsewhere, 'shard')} that are copied anyway go where there is room")

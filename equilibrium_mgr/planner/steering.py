@@ -67,6 +67,16 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())))
 
 
+def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
+    """Returns (shards that come to other OSDs than before, shards that stay where their data is) of
+    a plan of kind STEER. `snapshot`: before it."""
+    held = 0
+    for move in plan.moves:
+        pg = snapshot.pgs.get(move.pgid)
+        held += pg is not None and move.target in pg.holders
+    return len(plan.moves) - held, held
+
+
 def _choose_targets(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                     up: Dict[str, Osds]) -> bool:
     """Replaces the up sets of PGs for whose free shards a search finds better targets. Returns

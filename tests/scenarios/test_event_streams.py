@@ -22,12 +22,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     count = metafunc.config.getoption("--event-streams")
     if "stream_seed" in metafunc.fixturenames:
         metafunc.parametrize("stream_seed", range(count))
+    if "steered_seed" in metafunc.fixturenames:
+        metafunc.parametrize("steered_seed", range(count))
     if "quiet_seed" in metafunc.fixturenames:
         metafunc.parametrize("quiet_seed", range(-(-count // _QUIET_SHARE)))
 
 
 def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
     played, rest = random_events.scenario(stream_seed), Rest()
+    result = drive.run(played, tmp_path, rest.before_event)
+    hold(played, result, result.watch.broken + rest.broken)
+
+
+def test_event_stream_with_steering(steered_seed: int, tmp_path: Path) -> None:
+    played, rest = random_events.steered(steered_seed), Rest()
     result = drive.run(played, tmp_path, rest.before_event)
     hold(played, result, result.watch.broken + rest.broken)
 

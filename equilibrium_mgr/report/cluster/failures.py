@@ -114,6 +114,9 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
             "type": failure.type_name,
             "osds": sorted(failure.osds)},
         **_figures_json(answer, recovery),
+        "peak_utilization": answer.peak[0],
+        "peak_osd": answer.peak[1],
+        "steered": _steered_json(answer),
         "classes": classes,
         "pools": pools,
         "osds": osds}
@@ -257,6 +260,7 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
     if recovery.too_full:
         text += " would be needed: not all of it can recover"
     lines = wrap("highest:", text)
+    lines += _on_the_way(answer)
     lines += wrap("copied:", f"{plural(recovery.copied_shards, 'shard')},"
                   f" {format_bytes(recovery.copied_bytes)}")
     if recovery.too_full:
@@ -274,6 +278,40 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
                         space)
     return lines + wrap("room:", f"{_room(answer.before)} -> {_room(recovery.after)} if all"
                         " pools grow alike")
+
+
+def _on_the_way(answer: FailureAnswer) -> List[str]:
+    """Returns the lines of the highest moment, and of recovery with other targets than CRUSH's."""
+    peak, osd = answer.peak
+    if peak is None:
+        return []
+    meanwhile = "if all arrives before anything is deleted"
+    lines = wrap("meanwhile:", f"at most {format_percent(peak)}% ({format_osd(osd)}), {meanwhile}")
+    steered = answer.steered
+    if steered is None or not steered.plan.changes:
+        return lines
+    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max)
+    return lines + wrap(
+        "steered:", f"{format_percent(usage.max)}% ({format_osd(usage.fullest_osd)}) with the"
+        f" option steer_recovery, meanwhile at most {format_percent(steered.peak[0])}%:"
+        f" {plural(steered.copied_shards, 'shard')} copied,"
+        f" {plural(steered.elsewhere, 'shard')} of these to other OSDs;"
+        f" {plural(steered.held, 'shard')} stay where their data is")
+
+
+def _steered_json(answer: FailureAnswer) -> Optional[Row]:
+    steered = answer.steered
+    if steered is None:
+        return None
+    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max, default=None)
+    return {
+        "max_utilization": usage.max if usage else None,
+        "fullest_osd": usage.fullest_osd if usage else None,
+        "peak_utilization": steered.peak[0],
+        "peak_osd": steered.peak[1],
+        "copied_shards": steered.copied_shards,
+        "elsewhere_shards": steered.elsewhere,
+        "held_shards": steered.held}
 
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
