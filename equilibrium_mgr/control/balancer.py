@@ -409,7 +409,8 @@ class Balancer:
                         is_needed: bool) -> float:
         """Refreshes the view if that is needed, and decides nothing. Returns the seconds until the
         next round."""
-        if not is_needed and self.execution is not None:
+        is_for_steering = settings.steers and self._is_early()   # to see whether OSDs have changed
+        if not is_needed and not is_for_steering and self.execution is not None:
             is_needed = self.observer.is_behind(summary)
         if not is_needed and self.dispatcher.is_watched:
             is_needed = not self._is_early()

@@ -2,7 +2,7 @@
 has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Mapping, Optional
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Set
 
 from ..plan.model import Plan
 from ..plan.options import Steering
@@ -28,6 +28,10 @@ class SteeringTrigger:
         self._quiet = WaitTimer()
         self._series = WaitTimer()
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
+        #: OSD that was down or out at the last snapshot → uuid of its disk
+        self._absent: Dict[int, str] = {}
+        #: OSDs that have come back, and to which PGs are still on their way: they may have data
+        self._returned: FrozenSet[int] = frozenset()
         #: of the last snapshot: pgids in flight, and upmap items
         self._moving: FrozenSet[str] = frozenset()
         self._items: Mapping[str, UpmapItems] = {}
@@ -39,24 +43,33 @@ class SteeringTrigger:
         """Notes whether the topology has changed, and which PGs moved before."""
         moving = frozenset(snapshot.in_flight())
         self._steered &= moving
-        if self._topology is None:   # nobody knows what moved before
-            self._moved_before = moving
-            self._begin(now, is_changed=bool(moving))
-        elif topology != self._topology:
+        self._note_returned(snapshot)
+        # a new mgr does not know what moved before, nor which OSDs have come back
+        if topology != self._topology and self._topology is not None:
             if not self._is_changed:
                 self._moved_before = self._moving - self._steered
                 self._items_before = self._items
-            self._begin(now, is_changed=True)
+                self._series.begin(now, LONGEST_SECONDS)
+            self._quiet.begin(now, QUIET_SECONDS)
+            self._is_changed = True
         self._topology = topology
         self._moving = moving
         self._items = snapshot.upmap_items
 
-    def _begin(self, now: float, is_changed: bool) -> None:
-        """Begins the wait for a quiet topology."""
-        if is_changed and not self._is_changed:
-            self._series.begin(now, LONGEST_SECONDS)
-        self._quiet.begin(now, QUIET_SECONDS)
-        self._is_changed = is_changed
+    def _note_returned(self, snapshot: Snapshot) -> None:
+        """Notes which OSDs have come back with their disk."""
+        targets: Set[int] = set()
+        for pg in snapshot.in_flight().values():
+            targets.update(pg.up)
+        absent: Dict[int, str] = {}
+        returned = set(self._returned)
+        for osd in snapshot.osds.values():
+            if not osd.up or snapshot.is_out(osd.id):
+                absent[osd.id] = osd.uuid
+            elif self._absent.get(osd.id) == osd.uuid:
+                returned.add(osd.id)
+        self._absent = absent
+        self._returned = frozenset(returned & targets)
 
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
@@ -72,7 +85,8 @@ class SteeringTrigger:
 
     def what(self, settings: Settings) -> Steering:
         """Returns which shards may be steered."""
-        return Steering(settings.steer_recovery, settings.hold_placement, self._at_rest())
+        return Steering(settings.steer_recovery, settings.hold_placement, self._at_rest(),
+                        self._returned)
 
     def _at_rest(self) -> FrozenSet[str]:
         """Returns the PGs that only the change has moved: they rested before, and nobody has given

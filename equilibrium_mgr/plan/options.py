@@ -43,6 +43,8 @@ class Steering(NamedTuple):
     rebuilt: bool = True   # those that no OSD holds, and others of the same PG
     moved: bool = True     # those of PGs that move and lack none
     at_rest: FrozenSet[str] = frozenset()   # pgids: only these may be held where their data is
+    #: OSDs that have come back: they may have data of PGs that come to them
+    returned: FrozenSet[int] = frozenset()
 
 
 class PlanOptions(NamedTuple):

@@ -159,6 +159,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "it moved before the change"
     if has_begun(pg):
         return "it has begun to arrive"
+    if not steering.returned.isdisjoint(snapshot.transfers(pg)[0]):
+        return "an OSD has come back that may have its data"
     return None
 
 
