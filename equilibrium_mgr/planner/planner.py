@@ -244,7 +244,7 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
             near = search.near_free_bytes()
         finished = search.run(options.drain_only)
         judge = partial(score_placement, placement, search.sets, data_groups, free, near,
-                        variants[0], AIM_SCORE_WEIGHTS[options.aim])
+                        AIM_SCORE_WEIGHTS[options.aim])
         score = True, judge()
         placement.observers.clear()
         del search   # most of the memory
@@ -295,13 +295,19 @@ class _DriftGoal(NamedTuple):
     def left(self, search: Search, placement: PlacementState) -> float:
         """Returns how much of the whole plan's gain a placement leaves to gain for pools, in least
         gains; infinite if an OSD set is above its level."""
-        for osd_set, level in zip(search.sets, self.levels):
-            if osd_set.max_utilization(placement) > level + _SAME_RATIO:
+        reached, free = _figures(placement, search)
+        for utilization, level in zip(reached, self.levels):
+            if utilization > level + _SAME_RATIO:
                 return inf
-        free = pool_free_bytes(placement, search.data_groups)
         missed = [(self.least_free[pool] - free[pool]) / least
                   for pool, least in self.worth.items()]
         return _DRIFT_SLACK + max(missed, default=0.0)
+
+
+def _figures(placement: PlacementState, search: Search) -> Tuple[List[float], Dict[int, float]]:
+    """Returns the highest utilization of each set, and pool id → its free bytes."""
+    highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
+    return highest, pool_free_bytes(placement, search.data_groups)
 
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
@@ -317,7 +323,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
         return whole
     take_back(placement, changes)
     search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
-    goal = _drift_goal(placement, search, changes, bounds, options)
+    goal = _drift_goal(placement, search, changes, options)
     if goal.gain < 1.0:
         take_back(placement, changes)
         return []
@@ -330,7 +336,8 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     search.reduce_within_limits()
     placement.observers.clear()
     limited = PlacementState(placement.snapshot, options)
-    LimitedSearch(limited, bounds, options).reach(goal.levels)
+    other_search = Search(limited, bounds, AIM_WEIGHTS[options.aim][0])
+    LimitedSearch(limited, other_search, options).reach(goal.levels)
     limited.observers.clear()
     found: List[Tuple[float, int, List[ChangeGroup]]] = []   # the gain left, bytes
     for other in (placement, limited):
@@ -346,20 +353,17 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
 
 
 def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Change],
-                bounds: UtilizationBounds, options: PlanOptions) -> _DriftGoal:
+                options: PlanOptions) -> _DriftGoal:
     """Makes the changes of a whole plan, and returns how much of it a cheaper plan has to reach.
     Pools that have plenty of space without it gain nothing."""
-    highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
-    free = pool_free_bytes(placement, search.data_groups)
+    highest, free = _figures(placement, search)
     apply(placement, changes)
-    lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
-    most_free = pool_free_bytes(placement, search.data_groups)
+    lowest, most_free = _figures(placement, search)
     worth: Dict[int, float] = {}
     least_gain = options.least_gain
-    room = placement.snapshot.full_ratio / max([1e-9, *bounds.utilizations.values()]) - 1.0
     for pool, bytes_free in free.items():
         stored = placement.snapshot.pools[pool].stored_bytes
-        if bytes_free < PLENTY * room * stored:
+        if bytes_free < PLENTY * search.room * stored:
             worth[pool] = least_gain * (bytes_free + stored)
     gains = [(a - b) / least_gain for a, b in zip(highest, lowest)]
     gains += [(most_free[pool] - free[pool]) / least for pool, least in worth.items()]

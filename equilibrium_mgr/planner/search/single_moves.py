@@ -10,10 +10,10 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from math import inf
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
-from ..state.constraints import SearchConstraints
+from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry, TargetIndex
 from .joint_moves import JointMoves
@@ -67,21 +67,20 @@ _Ends = Tuple[int, int, float, float, int, int, float, float, float]
 class Descent:
     """Makes moves while they lower the objective.
 
-    `budgets`: bytes that moves may cost which improve only the counts of pools. Such moves end when
-    the budget is spent. `budget_of`: OSD → its index in `budgets`.
+    `set_of`: OSD → its set. Moves that improve only the counts of pools end when the `count_budget`
+    of the set is spent.
     """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
-                 joint_moves: JointMoves, limits: SearchConstraints, budgets: List[float],
-                 budget_of: Sequence[int]) -> None:
+                 joint_moves: JointMoves, limits: SearchConstraints,
+                 set_of: Mapping[int, OsdSetState]) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
         self._joint_moves = joint_moves
         self._limits = limits
-        self._budgets = budgets
-        self._budget_of = budget_of
+        self._set_of = set_of
         #: OSD → its number of changes so far, and its groups then, by the id of their target lists
         self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
         #: group → its rank on an OSD where its count gains nothing, as on most OSDs
@@ -117,7 +116,8 @@ class Descent:
 
     def _make_best_move(self, source: int, price: float) -> List[int]:
         """Makes the move that gains most per shard; returns the OSDs that it touched."""
-        strict = self._budgets[self._budget_of[source]] <= 0.0
+        osd_set = self._set_of.get(source)
+        strict = osd_set is None or osd_set.count_budget <= 0.0
         single = self._best(source, price, strict)
         joint = self._joint_moves.best(source, price, self._limits, NOISE)
         if joint is not None:
@@ -141,8 +141,8 @@ class Descent:
         size = placement.size_on(pg, source)
         if costs.is_far(placement.group_of(pg, source), source):
             costs.far_bytes_left -= size
-        else:
-            self._budgets[self._budget_of[source]] -= size
+        elif source in self._set_of:
+            self._set_of[source].count_budget -= size
 
     # -- the best single move ----------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from math import inf
 from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
-from ...runtime.time_slice import give_way
+from ...runtime.time_slice import give_way, grouped
 from ..bound.lower_bound import OsdSet, UtilizationBounds
-from ..objective import Weights
+from ..objective import FAR_SHARDS, Weights
 from .placement_state import PlacementState
 from .target_index import SortedOsds, TargetEntry
 
@@ -89,10 +89,7 @@ class SearchConstraints:
 
     def _first_pressures(self, room: float) -> Dict[int, float]:
         """Returns data group → the pressure at which its pool has lost the most that it may."""
-        total: Dict[int, int] = {}   # pool → bytes
-        for group in self._groups:
-            number = group.pool.id
-            total[number] = total.get(number, 0) + group.total_bytes
+        total = self._placement.bytes_by_pool()
         limits: Dict[int, float] = {}
         for number, pressure in self._highest_pressures(True).items():
             group = self._placement.groups[number]
@@ -254,30 +251,32 @@ _FAR_LEAST = 0.004
 class OsdSetState:
     """The OSDs of one device class of a set in a placement, with their bound and initial bytes."""
 
-    def __init__(self, placement: PlacementState, osds: Iterable[int], osd_set: OsdSet,
-                 bounds: UtilizationBounds) -> None:
-        own = self.osds = tuple([placement.index_of[osd] for osd in osds])
+    def __init__(self, placement: PlacementState, osds: Sequence[int], osd_set: OsdSet,
+                 bounds: UtilizationBounds, weights: Weights) -> None:
+        index_of = placement.index_of
+        own = self.osds = tuple([index_of[osd] for osd in osds])
         #: all OSDs of the set: data that leaves `osds` can end there
-        self.helpers = own
-        if len(own) < len(osd_set.osds):
-            self.helpers = tuple([placement.index_of[osd] for osd in osd_set.osds])
+        self.helpers = tuple([index_of[osd] for osd in osd_set.osds])
         self.members = frozenset(own)
         self._initial_used_bytes = [placement.used_bytes[i] for i in own]
         self.needs_tightening = True
         self.may_reach = 0.0   # utilization to which data of other classes may fill the OSDs
-        lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in own}
-        self.bound = max(lowest.values())
+        lowest = [bounds.utilizations[osd] for osd in osds]
+        self.bound = max(lowest)
         #: its OSDs are equally full for clients, not by their sizes (plan/fixed_bytes.py)
         self._is_leveled = any(
             placement.snapshot.osds[osd].fixed_bytes for osd in osd_set.osds)
         sizes = [placement.size_bytes[i] for i in own]
         self.size_bytes = sum(sizes)
-        wanted = [lowest[i] * placement.size_bytes[i] for i in own]
+        wanted = [part * size for part, size in zip(lowest, sizes)]
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(wanted) / max(1e-9, self.bound)
-        #: bytes above the lowest possible utilizations: an even placement needs no fewer moved
-        self.excess_bytes = sum([
+        # bytes above the lowest possible utilizations: an even placement needs no fewer moved
+        excess = sum([
             max(0.0, used - least) for used, least in zip(self._initial_used_bytes, wanted)])
+        #: bytes that may still be moved for counts alone, and for pressure
+        self.count_budget = excess * weights.count_move_budget
+        self.space_budget = excess * weights.pool_space_budget
         #: the mean shard size up to which pools hold half of the bytes on these OSDs
         self.typical_shard_bytes = self._median_shard_bytes(placement)
         #: as a ratio of an OSD of median size
@@ -317,11 +316,12 @@ class OsdSetState:
         """Returns the utilization of the fullest OSD, a ratio of its size."""
         return max(placement.used_bytes[i] / placement.size_bytes[i] for i in self.osds)
 
-    def far_threshold(self, weights: Weights) -> float:
+    @property
+    def far_threshold(self) -> float:
         """Returns F of the objective: above this utilization an OSD is far from the bound."""
         if self._is_leveled:
             return inf
-        return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
+        return self.bound + max(_FAR_LEAST, FAR_SHARDS * self.typical_shard)
 
     def mean(self, placement: PlacementState) -> float:
         """Returns used bytes ÷ size, a ratio."""
@@ -336,7 +336,7 @@ class OsdSetState:
 
         This is the value, in bytes moved, of lowering the fullest OSD from `high` to `low`.
         """
-        far = self.far_threshold(weights)
+        far = self.far_threshold
 
         def value(high: float, low: float) -> float:
             near = min(high, far) - min(low, far)
@@ -352,10 +352,10 @@ def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBou
     The search lowers each class as far as possible while the classes before it are at their bounds.
     It fills a class above its maximum only if the classes before it need that.
     """
-    classes: Dict[str, List[int]] = {}
-    for osd in osd_set.osds:
-        classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
-    states = [OsdSetState(placement, osds, osd_set, bounds) for osds in classes.values()]
+    known = placement.snapshot.osds
+    classes = grouped((known[osd].device_class, osd) for osd in osd_set.osds)
+    states = [OsdSetState(placement, osds, osd_set, bounds, weights)
+              for osds in classes.values()]
     states.sort(key=lambda state: (-state.bound, -state.size_bytes))
     for number, state in enumerate(states):
         if number:

@@ -5,6 +5,7 @@ dictionaries of names took most of a plan's time.
 """
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -110,6 +111,13 @@ class PlacementState:
     def utilization(self, osd: int) -> float:
         """Returns used bytes as a ratio of the OSD's size."""
         return self.used_bytes[osd] / self.size_bytes[osd]
+
+    def bytes_by_pool(self) -> Mapping[int, int]:
+        """Returns pool id → bytes of all its shards."""
+        totals: Counter[int] = Counter()
+        for group in self.groups:
+            totals[group.pool.id] += group.total_bytes
+        return totals
 
     def capacity_utilization(self, osd: int) -> float:
         """Returns the used bytes that count as a ratio of the OSD's capacity."""

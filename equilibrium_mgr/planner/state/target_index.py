@@ -63,15 +63,15 @@ class TargetIndex:
         known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
-    def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
+    def in_bucket(self, group: int, bucket: int, bucket_of: Sequence[int]) -> List[TargetEntry]:
         """Returns the OSDs of one of the buckets that a PG's shards of the group share."""
-        if (group, bucket) not in self._by_bucket:
+        known = self._by_bucket.get((group, bucket))
+        if known is None:
             members = self._placement.groups[group]
-            assert members.joint is not None
-            osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
-            self._by_bucket[group, bucket] = _targets(
-                self._placement, osds, self._key_of(members))
-        return self._by_bucket[group, bucket].entries()
+            osds = [osd for osd in members.osds if bucket_of[osd] == bucket]
+            known = _targets(self._placement, osds, self._key_of(members))
+            self._by_bucket[group, bucket] = known
+        return known.entries()
 
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
         """Returns the list of `candidates`; None if no OSD may be able to take a shard."""
