@@ -15,10 +15,10 @@ from ..runtime.time_slice import give_way
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .move_order import Change, apply
-from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
+from .objective import AIM_SCORE_WEIGHTS
 from .score import pool_free_bytes, score_placement
 from .search.relief import OverfullOsd, Relief
-from .search.search import Search
+from .search.search import Search, first_search
 from .state.constraints import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
@@ -38,7 +38,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     """Returns the placement that a limited search finds, or None if `beginning` is better: the
     changes of a whole plan up to the limits."""
     placement = PlacementState(snapshot, options)
-    search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
+    search = first_search(placement, bounds, options)
     near = search.near_free_bytes()
     free = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options)

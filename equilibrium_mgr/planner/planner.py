@@ -32,7 +32,7 @@ from .move_order import (
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .score import pool_free_bytes, score_placement
 from .search.evacuation import stuck_shards
-from .search.search import Search
+from .search.search import Search, first_search
 from .state.constraints import MOST_LOST, PLENTY
 from .state.placement_state import PlacementState
 
@@ -95,7 +95,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
         return groups, True
     made = {change.pg for change in _changes_of(groups)}
     take_back(placement, [change for change in wanted if change.pg not in made])
-    Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
+    first_search(placement, bounds, options).reduce()
     placement.observers.clear()
     return order_changes(placement, wanted_changes(placement)), False
 
@@ -137,9 +137,8 @@ class PlannedChanges:
         """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
         pool = self._snapshot.pools[pg.pool]
         raw = pg.raw
-        assert pool.rule is not None
         self.add_moves(pg, wanted, pairs)
-        if not pool.erasure:
+        if not pool.erasure and pool.rule is not None:
             wanted = keep_raw_positions(raw, wanted, pool.rule)
         change = PgChange(
             pgid=pg.pgid,
@@ -181,11 +180,9 @@ class PlannedChanges:
             self.moves.append(move)
 
     def _size_of(self, osd: int) -> int:
-        """Returns the size of an OSD in bytes, 1 if there is no such OSD."""
-        osds = self._snapshot.osds
-        if osd not in osds:
-            return 1
-        return max(1, osds[osd].size_bytes)
+        """Returns the size of an OSD in bytes, 1 if that is not known."""
+        known = self._snapshot.osds.get(osd)
+        return known.size_bytes or 1 if known is not None else 1
 
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
         """Returns the plan of these changes, of kind `balance`."""
@@ -255,23 +252,19 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
             if best is None or score > best[0]:
                 best = score, placement, groups
         examined += placement.candidates_examined
-        if not finished:
-            return (*best[1:], False)
-        if number > 1 and not best[1].moved_pgs:
+        if not finished or number > 1 and not best[1].moved_pgs:
             break
         if examined * (number + 1) > number * max_candidates:
             break
     assert best is not None
-    return (*best[1:], True)
+    return (*best[1:], finished)
 
 
 def _keeps_space(placement: PlacementState, data_groups: List[int],
                  free: Mapping[int, float]) -> bool:
     """Returns True if no pool has lost more free space than it may. `free`: before the moves."""
-    for pool, now in pool_free_bytes(placement, data_groups).items():
-        if now < (1.0 - MOST_LOST) * free[pool]:
-            return False
-    return True
+    now = pool_free_bytes(placement, data_groups)
+    return all([now[pool] >= (1.0 - MOST_LOST) * free[pool] for pool in now])
 
 
 #: How far a plan that follows drift may end above a whole plan, as ratios of the gain required to
@@ -322,7 +315,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     if draining(placement, changes) or bytes_beyond_share(placement.snapshot):
         return whole
     take_back(placement, changes)
-    search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
+    search = first_search(placement, bounds, options)
     goal = _drift_goal(placement, search, changes, options)
     if goal.gain < 1.0:
         take_back(placement, changes)
@@ -336,8 +329,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     search.reduce_within_limits()
     placement.observers.clear()
     limited = PlacementState(placement.snapshot, options)
-    other_search = Search(limited, bounds, AIM_WEIGHTS[options.aim][0])
-    LimitedSearch(limited, other_search, options).reach(goal.levels)
+    LimitedSearch(limited, first_search(limited, bounds, options), options).reach(goal.levels)
     limited.observers.clear()
     found: List[Tuple[float, int, List[ChangeGroup]]] = []   # the gain left, bytes
     for other in (placement, limited):

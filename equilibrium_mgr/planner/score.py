@@ -49,7 +49,7 @@ def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Di
         give_way()
         group = placement.groups[index]
         pool = group.pool
-        chunks = pool.pg_num * pool.data_shards / (group.size_ratio or 1.0)
+        chunks = pool.chunks / (group.size_ratio or 1.0)
         least = min([free * chunks / count for free, count in zip(usable, group.counts) if count],
                     default=0.0)
         found[pool.id] = min(found.get(pool.id, least), least)

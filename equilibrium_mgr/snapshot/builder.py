@@ -36,13 +36,14 @@ class SnapshotBuilder:
     placement: it stays right while the PG's up set and upmap items are the same.
     """
 
+    _crush_version: Optional[int] = None
+    _crush: Optional[CrushHierarchy] = None
+    _placement: Optional[PlacementRules] = None   # of the last check of placements
+
     def __init__(self) -> None:
-        self._crush_version: Optional[int] = None
-        self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
         self._sizes = SizeModel()
         self._tracker = InFlightTracker()
-        self._placement: Optional[PlacementRules] = None   # of the last check of placements
         self._placements: Mapping[str, Pg] = {}      # the PGs of the last snapshot
         self._items: Mapping[str, UpmapItems] = {}   # of the last snapshot
         self._faults: Dict[str, Immovable] = {}      # pgid → why its placement forbids moving it
@@ -216,8 +217,9 @@ class _MoveCheck:
         untrusted = reasons.untrusted_state(state)
         if untrusted or self._small.isdisjoint(up) or not self._nearfull.isdisjoint(up):
             return untrusted
-        has_much_omap = shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes
-        return reasons.OMAP_ON_SMALL_OSD if has_much_omap else None
+        if shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes:
+            return reasons.OMAP_ON_SMALL_OSD
+        return None
 
 
 def check_placement(pool: Pool, up: Osds, items: UpmapItems,
@@ -244,8 +246,12 @@ def _fault(pool: Pool, up: Osds, raw: Optional[Osds]) -> Optional[Immovable]:
         return reasons.RAW_UNKNOWN
     broken = rule.violation(up)
     if (broken or rule.needs_full_check) and rule.upmap_rejection(up):
-        return reasons.MONITOR_REJECTS_CRUSH if raw == up else reasons.MONITOR_REJECTS
-    return reasons.BREAKS_RULE if broken else None
+        if raw == up:
+            return reasons.MONITOR_REJECTS_CRUSH
+        return reasons.MONITOR_REJECTS
+    if broken:
+        return reasons.BREAKS_RULE
+    return None
 
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]

@@ -54,7 +54,10 @@ class PoolReader:
             rule_id = dump["crush_rule"]
             erasure = dump["type"] == _ERASURE
             profile = _profile(dump, osd_map)
-            data_shards, reason = _data_shards(profile) if erasure else (1, None)
+            data_shards = 1
+            reason = None
+            if erasure:
+                data_shards, reason = _data_shards(profile)
             key = (number, *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
             positional = erasure and profile.get("plugin") not in _ALIKE
@@ -133,7 +136,9 @@ def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
 
 def merge_target(ps: int) -> int:
     """Returns the number of the PG that another is merged into, or was split from."""
-    return ps & ~(1 << ps.bit_length() - 1) if ps else 0
+    if not ps:
+        return 0
+    return ps & ~(1 << ps.bit_length() - 1)
 
 
 def _next_child(ps: int, least: int) -> int:

@@ -4,6 +4,7 @@ A balanced placement ends at most about half a shard above them.
 """
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -121,12 +122,11 @@ def _moved_bytes(snapshot: Snapshot, movable: MovableBytes, bounds: UtilizationB
 
 def _missing_shards(snapshot: Snapshot, movable: MovableBytes) -> Dict[str, int]:
     """Returns pool name → shards of each of its PGs that have no place; only pools with such."""
-    missing: Dict[str, int] = {}
+    missing: Counter[str] = Counter()
     for part in movable.parts():
         lacking = part.reach.block.positions - part.reach.most
         if lacking > 0:
-            name = snapshot.pools[part.pool].name
-            missing[name] = missing.get(name, 0) + lacking
+            missing[snapshot.pools[part.pool].name] += lacking
     return missing
 
 

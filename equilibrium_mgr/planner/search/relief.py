@@ -103,12 +103,10 @@ class Relief:
     def _move(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the best move of one shard."""
         offers = [offer for offer in self._offers(source, goal) if offer[2]]
-        if not offers:
-            return None
-        least = min(shards[0][0] for _, _, shards in offers)
         receiving = self._receiving_osds(source, goal)
-        if receiving is None:
+        if not offers or receiving is None:
             return None
+        least = min([shards[0][0] for _, _, shards in offers])
         best: Optional[ReliefMove] = None
         improved = 0
         targets = self._limits.with_room(receiving, least)
@@ -433,25 +431,23 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
     shorter = theirs
     longer = mine
     before = 1
-    after = 2
     if not is_theirs:
         shorter = mine
         longer = theirs
         before = 2
-        after = 1
         sizes = [offer[0] for offer in theirs]
         want, least, most = -want, -most, -least
+    after = 3 - before
     for offer in shorter:
         size = offer[0]
-        if int(size + most) < sizes[0]:
+        smallest = int(size + least)
+        largest = int(size + most)
+        if largest < sizes[0]:
             continue
-        if int(size + least) > sizes[-1]:
+        if smallest > sizes[-1]:
             break
-        low = bisect_left(sizes, int(size + least))
-        high = bisect_left(sizes, int(size + most) + 1, low)
+        low = bisect_left(sizes, smallest)
+        high = bisect_left(sizes, largest + 1, low)
         at = bisect_left(sizes, int(size + want))
-        for k in range(max(low, min(at, high) - before), min(high, max(at, low) + after)):
-            if is_theirs:
-                yield longer[k], offer
-            else:
-                yield offer, longer[k]
+        for other in longer[max(low, min(at, high) - before):min(high, max(at, low) + after)]:
+            yield (other, offer) if is_theirs else (offer, other)

@@ -13,11 +13,13 @@ from __future__ import annotations
 from math import inf
 from typing import Callable, Dict, List
 
+from ...plan.options import PlanOptions
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import (
-    FAR_SPACE_VALUE, FIXED_COST_STEPS, POOL_SPACE_VALUE, PRESSURE, Weights, holds_data, keeps_space)
+    AIM_WEIGHTS, FAR_SPACE_VALUE, FIXED_COST_STEPS, POOL_SPACE_VALUE, PRESSURE, Weights, holds_data,
+    keeps_space)
 from ..state.constraints import OsdSetState, SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
@@ -38,6 +40,12 @@ _REDUCTION_PASSES = 3
 #: So many prices at the end only refine. They are skipped if nothing has moved and all sets are
 #: near their bounds.
 _FINE_PRICES = 2
+
+
+def first_search(placement: PlacementState, bounds: UtilizationBounds,
+                 options: PlanOptions) -> Search:
+    """Returns a search by the first weights of the aim."""
+    return Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
 
 
 class Search:
@@ -114,7 +122,7 @@ class Search:
         near: Dict[int, float] = {}
         for index in self.data_groups:
             pool = self._placement.groups[index].pool
-            free = pool.pg_num * pool.data_shards / self.costs.far_pressure[index]
+            free = pool.chunks / self.costs.far_pressure[index]
             near[pool.id] = min(near.get(pool.id, free), free)
         return near
 
@@ -148,9 +156,10 @@ class Search:
 
     def reduce_within_limits(self) -> None:
         """Reverts moves as far as the limits allow."""
-        if self.weights.return_value:
+        value = self.weights.return_value
+        if value:
             reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
-                                      self.limits, self.weights.return_value)
+                                      self.limits, value)
             for _ in range(_REDUCTION_PASSES):
                 if not reduction.revert_unneeded() + reduction.shorten_detours():
                     break

@@ -8,6 +8,7 @@ Also the sets of OSDs that share pools, with the sizes that steer the search.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from math import inf
 from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
@@ -21,6 +22,8 @@ from .target_index import SortedOsds, TargetEntry
 #: Shards per free byte of a group without any. It is above zero because it is a divisor.
 _NEXT_TO_NONE = 1e-300
 _NO_BYTES = 5e-324   # as a divisor of a count: the pressure is infinite
+
+_ABOVE = 1 + 1e-9   # factor of a pressure that is allowed
 
 _UNKNOWN = -1, -inf, -1, -inf   # the needs of an OSD's groups
 
@@ -62,11 +65,11 @@ class SearchConstraints:
         self._needs: Dict[int, Tuple[int, float, int, float]] = {}
         #: per OSD
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]
-        for group in data_groups:
-            give_way()
-            for i in placement.groups[group].osds:
-                self._data_groups[i].append(group)
         self._groups = [placement.groups[group] for group in data_groups]
+        for data_group in self._groups:
+            give_way()
+            for i in data_group.osds:
+                self._data_groups[i].append(data_group.index)
         self.tightened = frozenset(data_groups)
         #: group → the pressure at which its pool has lost as much free space as it may
         self._pressure_limits = self._first_pressures(room)
@@ -76,11 +79,12 @@ class SearchConstraints:
     def _first_limits(self, least: float, levels: Sequence[float]) -> List[float]:
         """Returns the most used bytes of each OSD. `least`: a maximum for every class."""
         placement = self._placement
-        highest = dict.fromkeys(self.class_of, least)
-        for i, name in enumerate(self.class_of):
+        class_of = self.class_of
+        highest = dict.fromkeys(class_of, least)
+        for i, name in enumerate(class_of):
             highest[name] = max(highest[name], placement.utilization(i))
         limits: List[float] = []
-        for i, name in enumerate(self.class_of):
+        for i, name in enumerate(class_of):
             most = highest[name]
             if levels:
                 most = max(most, levels[i])
@@ -125,7 +129,8 @@ class SearchConstraints:
         free = [max(_NO_BYTES, usable - used) for usable, used in zip(
             self.usable_bytes, self._placement.used_bytes)]
         found: Dict[int, float] = {}
-        highest: Dict[int, float] = {}   # pool → as of shards of the mean size
+        #: pool → as of shards of the mean size
+        highest: Dict[int, float] = defaultdict(float)
         for group in self._groups:
             give_way()
             counts = group.counts
@@ -133,7 +138,7 @@ class SearchConstraints:
             most = max([counts[i] / free[i] for i in osds if counts[i]], default=0.0)
             found[group.index] = most
             pool = group.pool.id
-            highest[pool] = max(highest.get(pool, 0.0), group.size_ratio * most)
+            highest[pool] = max(highest[pool], group.size_ratio * most)
         if of_pools:
             for group in self._groups:
                 found[group.index] = highest[group.pool.id] / group.size_ratio
@@ -144,8 +149,8 @@ class SearchConstraints:
 
         The group's pool may not lose free space by that.
         """
-        least = max(_NEXT_TO_NONE, pressure * (1 + 1e-9))
-        most = min(pressure * (1 + 1e-9 + slack), self._pressure_limits[group])
+        least = max(_NEXT_TO_NONE, pressure * _ABOVE)
+        most = min(pressure * (_ABOVE + slack), self._pressure_limits[group])
         self.max_pressure[group] = max(least, most)
         if group != self._limited:
             self._limited = group
@@ -154,9 +159,8 @@ class SearchConstraints:
     def set_least_free(self, group: int, free_bytes: float) -> None:
         """Allows the group any pressure that leaves its pool this many client bytes."""
         of_group = self._placement.groups[group]
-        pool = of_group.pool
         free_per_shard = (of_group.size_ratio or 1.0) * max(1.0, free_bytes)
-        pressure = pool.pg_num * pool.data_shards / free_per_shard
+        pressure = of_group.pool.chunks / free_per_shard
         self.set_max_pressure(group, min(self._pressure_limits[group], pressure))
 
     def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:

@@ -154,7 +154,7 @@ class ShardIndex:
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
         #: all shards by OSD, and displaced shards by OSD: few searches need both of an OSD
-        self._sorted: Tuple[List[Optional[SizedShards]], ...] = [None] * count, [None] * count
+        self._sorted: Tuple[List[Optional[SizedShards]], ...] = ([None] * count, [None] * count)
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
@@ -187,14 +187,14 @@ class ShardIndex:
 
         `displaced`: only the displaced shards. The list follows the moves.
         """
-        known = self._sorted[displaced][osd]
+        by_osd = self._sorted[displaced]
+        known = by_osd[osd]
         if known is None:
-            known = []
+            known = by_osd[osd] = []
             for group, pair in self.by_group(osd).items():
                 for shards in pair[displaced:]:
                     known += [(size, pg, group) for size, pg in shards]
             known.sort()
-            self._sorted[displaced][osd] = known
         return known
 
     def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:
