@@ -468,10 +468,6 @@ class Look(NamedTuple):
     placement: PlacementRules
     with_statistics: FrozenSet[int]
 
-    def acting_set(self, pgid: str) -> Sequence[int]:
-        """Returns the acting set of a PG."""
-        return self.reading.acting.get(pgid) or tuple(self.reading.up[pgid])
-
     def record(self, pgid: str) -> PgRecord:
         """Returns the statistics of a PG, or NO_RECORD."""
         return self.reading.records.get(pgid, NO_RECORD)

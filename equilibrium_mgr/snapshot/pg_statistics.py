@@ -32,7 +32,7 @@ _AS_LARGE = 0.8
 _PGS_A_PIECE = 200   # between two calls of `give_way`: well below a millisecond
 #: Figures of a PG that only a full reading has, and a pool's `stat_sum` always: objects, bytes of
 #: omap, objects that have omap (-1 if not known).
-_FIGURES = ("num_objects", "num_omap_bytes", "num_objects_omap")
+_FIGURES = _OBJECTS, _OMAP, _OMAP_OBJECTS = ("num_objects", "num_omap_bytes", "num_objects_omap")
 
 Figures = Tuple[int, int, int]
 Full = Tuple[int, int, int, int]   # figures, and the PG's bytes with them
@@ -73,7 +73,7 @@ class _PoolSums:
         if totals is None:
             self.rules = [(1.0, 0.0, 0.0)] * 3
             return
-        self.is_resized, self.tells_omap_objects = resized, _FIGURES[2] in totals
+        self.is_resized, self.tells_omap_objects = resized, _OMAP_OBJECTS in totals
         objects, _, _, num_bytes = self.had
         counts = [_count(totals, name) for name in _FIGURES]
         self.has_grown = counts[0] > objects
@@ -84,7 +84,7 @@ class _PoolSums:
         for name, share, had in zip(_FIGURES, shares, self.had):
             known = share * self.known_weight
             more = max(0.0, known - had)
-            if name == _FIGURES[1] and self.lacks_omap:
+            if name == _OMAP and self.lacks_omap:
                 # a deep scrub has shown it; the next full reading shows whose omap it is
                 more = 0.0
             elif not bytes_tell and 0 < had <= known <= _MOST_GROWTH * had:
@@ -143,7 +143,7 @@ class PgStatistics:
         self._full = {}
         counts: Counter[int] = Counter()
         holding = [pool for pool, totals in _totals(pool_stats).items()
-                   if _count(totals, "num_objects")]
+                   if _count(totals, _OBJECTS)]
         for pg in piecewise(pg_stats, _PGS_A_PIECE):
             pgid = pg["pgid"]
             stat = pg.get("stat_sum", {})
@@ -152,8 +152,8 @@ class PgStatistics:
             if _is_unreported(pg) or (not stat and pool in holding):
                 continue
             self._full[pgid] = (
-                _count(stat, "num_objects"), _count(stat, "num_omap_bytes"),
-                stat.get("num_objects_omap", -1), _count(stat, "num_bytes"))
+                _count(stat, _OBJECTS), _count(stat, _OMAP), stat.get(_OMAP_OBJECTS, -1),
+                _count(stat, "num_bytes"))
             # a PG that is down or peers counts nothing (PeeringState::update_calc_stats)
             if ACTIVE in pg.get("state", ""):
                 self._read_transfer(pgid, stat, pg.get("up", ()), pg.get("acting", ()))

@@ -77,12 +77,13 @@ def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
     """
     found: List[int] = list(wanted)
     for block in rule.blocks:
-        span = block.span
-        members = {wanted[i] for i in span}
-        chosen = {raw[i] for i in span}
-        others = iter([wanted[i] for i in span if wanted[i] not in chosen])
-        for i in span:
-            found[i] = raw[i] if raw[i] in members else next(others)
+        members = block.members(wanted)
+        chosen = block.members(raw)
+        others = iter([osd for osd in members if osd not in chosen])
+        for i, osd in zip(block.span, chosen):
+            if osd not in members:
+                osd = next(others)
+            found[i] = osd
     return tuple(found)
 
 

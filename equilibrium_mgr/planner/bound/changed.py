@@ -173,13 +173,14 @@ def _usable(snapshot: Snapshot, changes: Changes, figures: Callable[[Changes], B
 
     usable = usable_ratio(changes.added)
     best = 0.0, ""
-    if usable < 1.0 - WASTE:
+    enough = 1.0 - WASTE
+    if usable < enough:
         for words, added in _other_additions(snapshot, changes, usable):
             if not give_way():
                 break
             ratio = usable_ratio(added)
             best = max(best, (ratio, words))
-            if ratio >= 1.0 - WASTE:
+            if ratio >= enough:
                 break
     ratio, words = best
     return usable, (words, ratio) if ratio > usable + 5.0 * WASTE else None

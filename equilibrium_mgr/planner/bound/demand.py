@@ -282,11 +282,12 @@ def cuts_of(snapshot: Snapshot, movable: MovableBytes,
         kept = _kept_bytes(snapshot, movable, osds)
         size = used = full = there = 0
         for osd in piecewise(osds, OSDS_AT_ONCE):
-            size += snapshot.osds[osd].size_bytes
-            used += snapshot.osds[osd].target_bytes
+            entry = snapshot.osds[osd]
+            size += entry.size_bytes
+            used += entry.target_bytes
             full += full_bytes(snapshot, osd)
             there += movable.on_osd[osd] + movable.outside[osd]
-        can_leave = there - sum([entry.kept_bytes for entry in kept])
+        can_leave = there - sum([one.kept_bytes for one in kept])
         cuts[osds] = Cut(tuple(sorted(osds)), size, used, full, can_leave, tuple(kept))
     return cuts
 

@@ -191,14 +191,16 @@ class CapacityNetwork:
         """
         if not path:
             return root
-        if (root, path) not in self._bucket_nodes:
+        nodes = self._bucket_nodes
+        key = root, path
+        if key not in nodes:
             demand = self.demand_of[root]
             shards = demand.reach.domains[len(path) - 1].shards_per_bucket
             above = self.bucket(root, path[:-1])
-            node = self._bucket_nodes[root, path] = self.add_node()
+            node = nodes[key] = self.add_node()
             self.demand_of[node], self.item_of[node] = demand, path[-1]
             self.edges[above].append((node, min(demand.all_bytes, shards * demand.single_bytes)))
-        return self._bucket_nodes[root, path]
+        return nodes[key]
 
 
 class UtilizationTier(NamedTuple):

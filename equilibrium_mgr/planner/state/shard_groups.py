@@ -72,14 +72,17 @@ class ShardGroup:
 
     def may_reach(self, source: int, target: int) -> bool:
         """Returns False if no shard of the group can go from one OSD to the other; a fast check."""
-        if source not in self.members or target not in self.members:
+        members = self.members
+        if source not in members or target not in members:
             return False
-        if self.zone is not None and self.zone[source] != self.zone[target]:
+        zone = self.zone
+        if zone is not None and zone[source] != zone[target]:
             return False
-        if self.domain_of is None or not self.domain_bits:
+        domain_of = self.domain_of
+        bits = self.domain_bits
+        if domain_of is None or not bits:
             return True
-        return bool(self.reachable_domains.get(self.domain_of[source], 0)
-                    & self.domain_bits[self.domain_of[target]])
+        return bool(self.reachable_domains[domain_of[source]] & bits[domain_of[target]])
 
 
 class BlockLayout:

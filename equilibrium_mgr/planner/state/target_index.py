@@ -95,20 +95,23 @@ class SortedOsds:
         """Returns (key, OSD), the best first."""
         changed = self._placement.change_log
         seen = self._changes_seen
-        if seen < 0 or len(changed) - seen > len(self._keys) // 2 + 8:
-            self._keys = {osd: self._key(osd) for osd in piecewise(self._keys, _KEYS_A_PIECE)}
-            self._entries = sorted([(key, osd) for osd, key in self._keys.items()])
+        length = self._changes_seen = len(changed)
+        keys = self._keys
+        entries = self._entries
+        if seen < 0 or length - seen > len(keys) // 2 + 8:
+            for osd in piecewise(keys, _KEYS_A_PIECE):
+                keys[osd] = self._key(osd)
+            entries = self._entries = sorted([(key, osd) for osd, key in keys.items()])
             give_way()
-        elif seen < len(changed):
+        elif seen < length:
             for osd in set(changed[seen:]):
-                old = self._keys.get(osd)
+                old = keys.get(osd)
                 if old is not None:
-                    self._keys[osd] = new = self._key(osd)
+                    keys[osd] = new = self._key(osd)
                     if new != old:
-                        del self._entries[bisect_left(self._entries, (old, osd))]
-                        insort(self._entries, (new, osd))
-        self._changes_seen = len(changed)
-        return self._entries
+                        del entries[bisect_left(entries, (old, osd))]
+                        insort(entries, (new, osd))
+        return entries
 
     def sorted(self, osds: Iterable[int]) -> List[TargetEntry]:
         """Returns the entries of some OSDs; ignores OSDs that are not in the list."""

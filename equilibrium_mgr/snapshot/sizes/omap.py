@@ -50,11 +50,10 @@ class OmapEstimate(NamedTuple):
 class OmapSums:
     """Adds up the PGs of one pool that have a record: `add` them, then `estimate`."""
 
-    def __init__(self) -> None:
-        self._reported_bytes = 0     # raw bytes in the figures of PGs
-        self._reported_objects = 0   # copies of objects in those PGs
-        self._objects = 0            # copies of objects in PGs without a figure
-        self._moved_bytes = self._moved_objects = 0   # of copies that may be there or not
+    _reported_bytes = 0     # raw bytes in the figures of PGs
+    _reported_objects = 0   # copies of objects in those PGs
+    _objects = 0            # copies of objects in PGs without a figure
+    _moved_bytes = _moved_objects = 0   # of copies that may be there or not
 
     def add(self, record: PgRecord, copies: int, moved: int) -> None:
         """Adds one PG. `copies`: its shards on OSDs that have reported; `moved`: shards that are

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import inf, sqrt
+from operator import mul
 from typing import (
     AbstractSet, Any, Collection, DefaultDict, Dict, Iterable, List, Mapping, NamedTuple, Optional,
     Sequence, Set, Tuple, TypeVar)
@@ -270,7 +271,8 @@ class SizeModel:
             for pgid in reading.sent:
                 if pgid in up_sets:
                     came = reading.taken_at, 0
-                    self._came.update({(pgid, osd): came for osd in look.acting_set(pgid)})
+                    serving = acting_sets.get(pgid) or up_sets[pgid]
+                    self._came.update({(pgid, osd): came for osd in serving})
             return
         old_up_sets = last.reading.up
         old_acting_sets = last.reading.acting
@@ -374,13 +376,14 @@ class SizeModel:
         """Finds the size ratios by position of each EC-optimized pool whose mean PG is known."""
         self._positions = {}
         for dump in look.reading.osd_map["pools"]:
-            pool = look.pools[dump["pool"]]
-            mean = self._means.get(dump["pool"])
+            number = dump["pool"]
+            pool = look.pools[number]
+            mean = self._means.get(number)
             if pool.is_optimized and mean is not None and mean.objects:
                 object_bytes = mean.data_bytes * pool.data_shards / mean.objects
                 ratios = position_ratios(dump, pool.data_shards, object_bytes)
                 if ratios:
-                    self._positions[pool.id] = ratios
+                    self._positions[number] = ratios
 
     def _add_shards(self, look: Look) -> None:
         """Adds each shard to the sums of its OSDs."""
@@ -550,13 +553,14 @@ class SizeModel:
             # OSDs differ: only allocated bytes are comparable among them
             stored = allocated
             told = allocated - data.allocated
+        padding = self._padding.get(pool, 1.0)
         there = data.whole + data.may
         if there > 0.0 and told > 0:
-            padding = max(self._padding.get(pool, 1.0), told / there)
+            padding = max(padding, told / there)
             if data.whole:
                 padding = min(padding, told / data.whole)
             self._padding[pool] = padding
-        return self._padding.get(pool, 1.0) * allocated / stored
+        return padding * allocated / stored
 
     def _fit_classes(self, look: Look) -> None:
         """Fits the factors of each class to its OSDs without traffic.
@@ -701,7 +705,7 @@ class SizeModel:
                 traffic: _Traffic) -> _Beside:
         """Returns what an OSD stores in addition to its shards, by its last report."""
         osd = one.id
-        sums = self._osds[one.id]
+        sums = self._osds[osd]
         left = self._taken(osd, sums.undeleted)   # if all of it is there
         data, omap, stored = _data_and_omap(report, one.used_bytes)
         whole = self._taken(osd, sums.whole)
@@ -722,19 +726,26 @@ class SizeModel:
     def _with_traffic(self, one: Osd, traffic: _Traffic, beside: _Beside) -> Osd:
         """Returns an OSD with its traffic, in bytes that are comparable among OSDs."""
         factor = self.size_factors.get(one.id, 1.0)
-        come = traffic.inbound + int((beside.undeleted - beside.beyond) / factor)
+
+        def comparable(count: float) -> int:
+            return int(count / factor)
+
+        undeleted = beside.undeleted
+        come = traffic.inbound + comparable(undeleted - beside.beyond)
         found = one._replace(
             inbound_bytes=max(0, come), outbound_bytes=traffic.outbound,
-            undeleted_bytes=int(beside.undeleted / factor) + max(0, -come),
-            uncompacted_bytes=int(beside.uncompacted / factor),
-            residual_bytes=int(beside.residual / factor),
-            least_residual_bytes=int(beside.least_residual / factor),
-            padding_bytes=int(beside.padding / factor))
+            undeleted_bytes=comparable(undeleted) + max(0, -come),
+            uncompacted_bytes=comparable(beside.uncompacted),
+            residual_bytes=comparable(beside.residual),
+            least_residual_bytes=comparable(beside.least_residual),
+            padding_bytes=comparable(beside.padding))
         if one.id not in self.size_factors:
             return found
+        size = one.size_bytes
+        used = one.used_bytes
         return found._replace(
-            size_factor=factor, device=(one.size_bytes, one.used_bytes),
-            size_bytes=int(one.size_bytes / factor), used_bytes=int(one.used_bytes / factor))
+            size_factor=factor, device=(size, used),
+            size_bytes=comparable(size), used_bytes=comparable(used))
 
     def _uncompacted(self, look: Look, osd: int, excess: int, leaving: Mapping[str, int]) -> int:
         """Returns the bytes of omap that has left an OSD and is not freed yet.
@@ -832,6 +843,12 @@ def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int, int]:
     return data, omap, statfs.get("data_stored", 0)
 
 
+def _covariance(xs: Sequence[int], ys: Sequence[int]) -> int:
+    """Returns the covariance of pairs, times the square of their number."""
+    products: Iterable[int] = map(mul, xs, ys)
+    return len(xs) * sum(products) - sum(xs) * sum(ys)
+
+
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
     """Returns the slope of overhead over objects (least squares). The more of it noise can explain,
     the lower it is, down to 0.
@@ -841,8 +858,8 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
     count = len(objects)
     sum_x = sum(objects)
     sum_y = sum(beside)
-    spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
-    both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y
+    spread_x = _covariance(objects, objects)
+    both = _covariance(objects, beside)
     if sum_x <= 0 or sum_y <= 0 or spread_x <= 0:
         return 0.0
     cost: float = min(max(0.0, both / spread_x), sum_y / sum_x)
@@ -850,9 +867,8 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
     if explained >= 2.0 * _NOISE_BYTES:
         return cost
     # how clear the slope is, from 0 to 1: by its standard error (Student's t)
-    spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
     clearness = 1.0
-    unexplained = spread_x * spread_y - both * both
+    unexplained = spread_x * _covariance(beside, beside) - both * both
     if count >= 3 and unexplained > 0:
         errors = sqrt(both * both * (count - 2) / unexplained)
         clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))
