@@ -143,20 +143,14 @@ def _steered(weights: Weights) -> Weights:
     moved, so that it rises as the price falls."""
     return weights._replace(
         prices=tuple([_PRICE * price for price in weights.prices]),
-        move_cost=_PRICE * weights.move_cost,
         tightening_price=_PRICE * weights.tightening_price,
         usable_value=weights.usable_value / _PRICE,
         far_usable_value=weights.far_usable_value / _PRICE,
-        pool_space_value=weights.pool_space_value / _PRICE,
-        far_space_value=weights.far_space_value / _PRICE,
         count_move_budget=1.0,
         pool_space_budget=1.0,
         far_move_budget=1.0,
-        least_far_move_budget=1.0,
-        far_move_shards=_MANY)
+        least_far_move_budget=1.0)
 
-
-_MANY = 10 ** 9
 
 #: Per aim the weights of each search. If searches are cheap, all of them run and are scored. The
 #: later ones differ in the weights of tightening, because nobody can predict which ends best. The
