@@ -30,7 +30,7 @@ from .plan_basis import (
     have_others_moved, why_new)
 from .plan_gain import gain_reason
 from .settling import SETTLE_SECONDS, Settling
-from .steering import SteeringTrigger, reason_of
+from .steering import Steered, SteeringTrigger, reason_of
 
 #: Seconds after which a plan is made again if it was not taken up or nothing of it was sent.
 PACE_SECONDS = 600.0
@@ -117,6 +117,11 @@ class AutoPlanner:
         return self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0
 
     @property
+    def steered(self) -> Optional[Steered]:
+        """What was chosen for shards that are copied anyway, while they are on their way."""
+        return self._steering.choice
+
+    @property
     def is_restless(self) -> bool:
         """True if the topology keeps changing for longer than plans wait."""
         return self._settling.is_restless(self._clock())
@@ -147,11 +152,12 @@ class AutoPlanner:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
         if ready is not None and ready.plan.kind == STEER:
-            self._steering.is_planned(ready.plan)
-            if ready.plan.changes:
+            self._steering.is_planned(ready.plan, snapshot, self._clock())
+            choice = self._steering.choice
+            if ready.plan.changes and choice is not None:
                 self._executed = ready
                 self._set_idle(None, generation)
-                return NextStep(_planning(reason_of(ready.plan, snapshot)), plan=ready.plan)
+                return NextStep(_planning(reason_of(choice)), plan=ready.plan)
             ready = None
         if ready is not None:
             self._note_stuck(ready)

@@ -182,7 +182,8 @@ class Balancer:
                 withheld=self._withheld,
                 mispredicted=self.dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
-                drains=self.drains.status)
+                drains=self.drains.status,
+                steered=self._automatic.steered)
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:

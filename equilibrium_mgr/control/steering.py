@@ -2,9 +2,9 @@
 has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, Optional, Set
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Set
 
-from ..plan.model import Plan
+from ..plan.model import Plan, Usage
 from ..plan.options import Steering
 from ..planner.steering import steered_shards
 from ..runtime.formatting import plural
@@ -19,6 +19,16 @@ QUIET_SECONDS = 30.0
 LONGEST_SECONDS = 45.0
 
 
+class Steered(NamedTuple):
+    """What the last plan of kind STEER has chosen; JSON-ready by `_asdict`."""
+
+    at: float             # seconds since the epoch
+    elsewhere_shards: int   # that come to other OSDs than CRUSH's
+    held_shards: int      # that stay where their data is
+    max_utilization: float            # of the fullest OSD when all has arrived, a ratio
+    max_utilization_by_crush: float   # the same without the plan
+
+
 class SteeringTrigger:
     """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
 
@@ -28,6 +38,7 @@ class SteeringTrigger:
         self._quiet = WaitTimer()
         self._series = WaitTimer()
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
+        self._choice: Optional[Steered] = None
         #: OSD that was down or out at the last snapshot → uuid of its disk
         self._absent: Dict[int, str] = {}
         #: OSDs that have come back, and to which PGs are still on their way: they may have data
@@ -98,18 +109,32 @@ class SteeringTrigger:
                 found.append(pgid)
         return frozenset(found)
 
-    def is_planned(self, plan: Plan) -> None:
-        """Ends the change: a plan was made for it."""
+    def is_planned(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
+        """Ends the change: a plan was made for it. `snapshot`: before the plan."""
         self._is_changed = False
         self._steered |= {change.pgid for change in plan.changes}
+        if plan.changes:
+            elsewhere, held = steered_shards(plan, snapshot)
+            self._choice = Steered(now, elsewhere, held, _highest(plan.after),
+                                   _highest(plan.before))
+
+    @property
+    def choice(self) -> Optional[Steered]:
+        """What was chosen, while one of its PGs is on its way; else None."""
+        return self._choice if self._steered else None
 
 
-def reason_of(plan: Plan, snapshot: Snapshot) -> str:
-    """Returns what a plan steers, as a clause for the history."""
-    elsewhere, held = steered_shards(plan, snapshot)
+def _highest(usage: Usage) -> float:
+    """Returns the highest utilization of any class."""
+    return max([found.max for found in usage.classes.values()], default=0.0)
+
+
+def reason_of(choice: Steered) -> str:
+    """Returns what was chosen, as a clause for the history."""
     parts = []
-    if elsewhere:
-        parts.append(f"{plural(elsewhere, 'shard')} that are copied anyway go where there is room")
-    if held:
-        parts.append(f"{plural(held, 'shard')} stay where their data is")
+    if choice.elsewhere_shards:
+        shards = plural(choice.elsewhere_shards, "shard")
+        parts.append(f"{shards} that are copied anyway go where there is room")
+    if choice.held_shards:
+        parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
     return " and ".join(parts)
