@@ -25,7 +25,8 @@ def warning(session: Session) -> List[str]:
     check: Dict[str, Any] = session.mgr.health_checks.get(CODE, {})
     if not check:
         return []
-    assert check["severity"] == "warning" and CODE in health(session)
+    assert check["severity"] == "warning"
+    assert CODE in health(session)
     assert all("\n" not in line for line in check["detail"])
     return list(check["detail"])
 
@@ -39,13 +40,17 @@ def test_never_green_while_everything_is_excluded(session: Session, name: str, v
     set_option(session, name, value)
     run(session, "equilibrium on", "sim run 1h")
     status = ask(session, "status")
-    assert status["state"] == "stuck" and name in status["reason"], status["reason"]
+    assert status["state"] == "stuck", status["reason"]
+    assert name in status["reason"], status["reason"]
     assert any(name in said for said in status["left_out"])
     assert upmap_items(session) == {}
     lines = warning(session)
-    assert name in lines[0] and value in lines[0] and "ceph " in lines[-1]
+    assert name in lines[0]
+    assert value in lines[0]
+    assert "ceph " in lines[-1]
     shown = run(session, "equilibrium status")
-    assert f"options:     {name}={value}" in shown and "left out: " in shown
+    assert f"options:     {name}={value}" in shown
+    assert "left out: " in shown
     assert run(session, "equilibrium explain").startswith("stuck")
 
 
@@ -54,7 +59,8 @@ def test_what_helps_ends_it(session: Session) -> None:
     set_option(session, "device_classes", "hdd,SSD")
     session.host.run_round()
     lines = warning(session)
-    assert any("4711" in line for line in lines) and any("SSD" in line for line in lines)
+    assert any("4711" in line for line in lines)
+    assert any("SSD" in line for line in lines)
     run(session, "equilibrium pool rm 4711", "config set mgr mgr/equilibrium/device_classes hdd")
     session.host.run_round()
     assert warning(session) == []

@@ -38,5 +38,6 @@ def test_the_first_screen_in_an_outage_tells_how_old_its_figures_are(session: Se
     run(session, "equilibrium on", "sim run 6h", "osd set noout", "sim host down host1",
         "sim run 20h")
     screen = run(session, "equilibrium status")
-    assert screen.startswith("cluster:") and "host1" in screen
+    assert screen.startswith("cluster:")
+    assert "host1" in screen
     assert "figures:     of " in screen

@@ -21,8 +21,8 @@ _NOOUT, _NOUP = "keeps Ceph from rebuilding their data elsewhere", "keeps OSDs d
 
 def cluster() -> Cluster:
     """Eight OSDs on four hosts; pool1 on osd.0, 2, 4 and pool2 on osd.2, 4, 6."""
-    return (Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
-            .pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6]))
+    made = Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
+    return made.pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6])
 
 
 def down(*osds: int, flags: str = "", **extra: Any) -> Cluster:
@@ -74,10 +74,11 @@ def racks() -> Cluster:
     return Cluster(tree, {0: rule}).pool(1).pg("1.0", [0, 1, 2])
 
 
-def states(made: Any = None, **counts: Any) -> Cluster:
+def states(made: Any = None, pool_id: int = 0, **counts: Any) -> Cluster:
     """Of PGs of the last pool of `made`, of pool1 of a cluster of two pools without it."""
-    pool_id = max(made.pools) if made is not None else 1
-    made = made or cluster()
+    if made is None:
+        made, pool_id = cluster(), 1
+    pool_id = pool_id or max(made.pools)
     made.pg_status = {"pgs_by_pool_state": [{"pool_id": pool_id, "pg_state_counts": [
         {"state_name": name, "count": count} for name, count in counts.items()]}]}
     return made
@@ -207,8 +208,8 @@ CASES: Dict[str, Case] = {
         silent(1), "1 PG of pool pool1 as far as is known cannot be read or written: osd.1 does not"
         f" report{_SINCE}", "restart osd.1", after=130.0, inactive=1),
     "half of the OSDs never report": Case(
-        silent(0, 1, 2, 3), "1 PG of pool pool1 as far as is known cannot be read or written: osd.0,"
-        f" osd.1, osd.2 and 1 more do not report{_SINCE}", "restart osd.0", after=130.0,
+        silent(0, 1, 2, 3), "1 PG of pool pool1 as far as is known cannot be read or written:"
+        f" osd.0, osd.1, osd.2 and 1 more do not report{_SINCE}", "restart osd.0", after=130.0,
         inactive=1),
     "most OSDs never report": Case(
         silent(0, 1, 2, 3, 4), "1 PG of pool pool1 as far as is known cannot be read or written:"
@@ -226,7 +227,7 @@ CASES: Dict[str, Case] = {
         "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
         ("norecover",), inactive=1),
     "PGs are inactive, and an OSD that is out is down": Case(
-        flagged(states(peering=1).osd(3, up=0, state=["exists"]).mark_out(3), "noout,noup"),
+        states(down(3, flags="noout,noup").mark_out(3), pool_id=1, peering=1),
         f"1 OSD is down: osd.3 of h1{_SINCE}; 1 PG of pool pool1 cannot be read or written{_SINCE};"
         f" flag noup {_NOUP}", "'ceph osd unset noup'", ("noup",), inactive=1),
     "a host beside the racks": Case(
@@ -312,7 +313,8 @@ def test_what_is_wrong_and_what_comes_first(name: str) -> None:
         return
     assert found is not None
     assert (found["sentence"], found["action"]) == (case.sentence, case.action)
-    assert found["flags"] == list(case.flags) and found["inactive_pgs"] == case.inactive
+    assert found["flags"] == list(case.flags)
+    assert found["inactive_pgs"] == case.inactive
     osds = [osd for osd, entry in sorted(case.cluster.osds.items()) if not entry["up"]]
     assert (found["down_osds"], found["full_osds"], found["since_at"]) == (
         osds, sorted(case.cluster.used),

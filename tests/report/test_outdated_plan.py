@@ -14,7 +14,8 @@ LOOK = look_at(random_cluster(1).snapshot())
 def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     assert "outdated" not in evaluated(PLAN, LOOK).plain
     newer = evaluated(PLAN, LOOK, epoch=107)
-    assert "outdated" not in newer.plain and newer.data["is_outdated"] is False
+    assert "outdated" not in newer.plain
+    assert newer.data["is_outdated"] is False
     found = evaluated(PLAN, LOOK, epoch=107, outdated_reason="pool 1 is gone")
     assert found.plain.split("\n")[0].startswith("plan p is outdated (osdmap e100, now e107,")
     assert "elsewhere" not in found.plain   # all of it can be made still

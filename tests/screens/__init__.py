@@ -1,4 +1,5 @@
-"""What every command answers, recorded in all eight states of one simulated cluster.
+"""What every command answers, recorded in all eight states of one simulated cluster, in an outage,
+while OSDs are drained, and beside an expansion.
 
 A change of a screen is recorded anew with
 

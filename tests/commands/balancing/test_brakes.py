@@ -21,7 +21,8 @@ def test_a_window_that_cannot_be_read_never_opens(session: Session) -> None:
     set_options(session, begin_time="noon")
     run(session, "equilibrium on", "sim run 2m")
     status = ask(session, "status")
-    assert state(session) == "waiting" and "begin_time" in status["reason"]
+    assert state(session) == "waiting"
+    assert "begin_time" in status["reason"]
     assert status["action"].startswith("set begin_time and end_time so that the window opens;")
     assert ask(session, "explain")["action"] == status["action"]
     set_options(session, begin_time="0000")

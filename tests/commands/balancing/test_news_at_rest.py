@@ -6,7 +6,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, run, state
+from ..asking import ask, run, state, words
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_figures_of_an_older_look_are_told_apart(session: Session) -> None:
     for command, told in (("eval", "%USE, %MAX and %MIN are of now"),
                           ("status", "ago but for %USE, %MAX and %MIN")):
         run(session, "sim run 1h", "sim write vms 2T", "sim run 1m")
-        assert told in " ".join(run(session, f"equilibrium {command}").split())
+        assert told in words(session, f"{command}")
         run(session, "sim run 1m")
-        assert told not in " ".join(run(session, f"equilibrium {command}").split())
+        assert told not in words(session, f"{command}")
     run(session, "sim run 5h")   # nothing has changed
     assert "figures:" not in run(session, "equilibrium status")

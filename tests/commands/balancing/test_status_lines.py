@@ -7,7 +7,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, run
+from ..asking import ask, run, words
 
 
 def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
@@ -23,10 +23,11 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
 
 
 @pytest.mark.parametrize("fault, ends", [
-    ("reject 0.7", "; tried again by 2026-01-01 00:1"), ("drop 0.7", "; tried again by 2026-01-01 01:0")])
+    ("reject 0.7", "; tried again by 2026-01-01 00:1"),
+    ("drop 0.7", "; tried again by 2026-01-01 01:0")])
 def test_when_what_was_not_kept_is_tried_again(session: Session, fault: str, ends: str) -> None:
     run(session, "equilibrium on", "sim run 1m", f"sim mon {fault}", "sim run 2m")
-    assert ends in " ".join(run(session, "equilibrium status").split())
+    assert ends in words(session, "status")
 
 
 def test_what_fits_below_the_misplaced_limit_by_now_waits_for_the_next_round(
@@ -38,7 +39,8 @@ def test_what_fits_below_the_misplaced_limit_by_now_waits_for_the_next_round(
     run(session, "sim run 40s")
     status = ask(session, "status")
     assert [group["code"] for group in status["waiting"]] == ["next_batch"]
-    assert status["misplaced_ratio"] == 0.0 and "for the next round" in status["reason"]
+    assert status["misplaced_ratio"] == 0.0
+    assert "for the next round" in status["reason"]
     assert status["action"] == "nothing; it ends by itself with the next batch (sleep_interval)"
     assert "misplaced limit" not in run(session, "equilibrium explain")
 

@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, count_commands, mark_out, optimize, refused, run, state
+from ..asking import ask, count_commands, mark_out, optimize, refused, refuses, run, state, words
 
 
 def listed(session: Session) -> Dict[str, Dict[str, Any]]:
@@ -42,12 +42,13 @@ def test_outdated(session: Session, change: str, reason: str) -> None:
     else:
         run(session, change)
     plan = listed(session)["p"]
-    assert plan["state"] == "outdated" and reason.split(" is ")[-1] in plan["outdated_reason"]
-    assert "'ceph equilibrium optimize p --replace' makes it anew" in " ".join(
-        run(session, "equilibrium ls").split())
+    assert plan["state"] == "outdated"
+    assert reason.split(" is ")[-1] in plan["outdated_reason"]
+    assert "'ceph equilibrium optimize p --replace' makes it anew" in words(session, "ls")
     if change == "osd":
-        said = " ".join(run(session, "equilibrium execute p").split())
-        assert f"it is outdated ({reason})" in said and "is left out" in said
+        said = words(session, "execute p")
+        assert f"it is outdated ({reason})" in said
+        assert "is left out" in said
     else:   # a plan that moves PGs of a pool that is gone is refused
         assert "pool 2, which is gone" in refused(session, "equilibrium execute p")[1]
 
@@ -59,7 +60,8 @@ def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
     moving = ask(session, "history")["episodes"][-1]["shards"]
     answer = ask(session, "rm p")
     assert answer == {"removed": ["p"], "stopped_plan": "p"}
-    assert state(session) == "off" and listed(session) == {}
+    assert state(session) == "off"
+    assert listed(session) == {}
     sent = count_commands(session)
     run(session, "sim run 10m", "sim failover", "sim run 10m")
     assert [command for command in sent if "upmap" in command] == []
@@ -67,8 +69,8 @@ def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
     assert (episode["outcome"], episode["outcome_reason"]) == (
         "stopped", "by 'ceph equilibrium rm'")
     assert episode["shards"] == moving > 0
-    assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
-    assert refused(session, "equilibrium rm ''")[0] == -errno.EINVAL
+    refuses(session, "rm p", errno.ENOENT)
+    refuses(session, "rm ''", errno.EINVAL)
 
 
 def test_a_plan_that_goes_while_it_is_evaluated(
@@ -116,7 +118,7 @@ def test_execute_tells_what_of_a_plan_still_applies(session: Session) -> None:
                                  f" {len(commands)} PGs are elsewhere by now; make a new plan")
     assert state(session) == "off"
     run(session, f"osd rm-pg-upmap-items {commands[0].split()[3]}")   # it is where it was found
-    said = " ".join(run(session, "equilibrium execute p").split())
+    said = words(session, "execute p")
     assert said.startswith("p: executing 1 shard,")
     assert f"{len(commands) - 1} of its {len(commands)} PGs are elsewhere by now" in said
 

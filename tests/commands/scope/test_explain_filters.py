@@ -16,4 +16,5 @@ def test_a_stuck_drain_while_off_is_no_lack_of_gain(session: Session) -> None:
     assert "automatic balancing is off" in found["reason_text"]
     assert found["action"].startswith("'ceph equilibrium on'")
     texts = [row["text"] for row in found["counts"] + ask(session, "explain")["counts"]]
-    assert texts and not any("min_gain" in text for text in texts)
+    assert texts
+    assert not any("min_gain" in text for text in texts)

@@ -8,13 +8,13 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from tests.commands.asking import ask, run
+from tests.commands.asking import ask, run, words
 
 _OPTION = "config set mgr mgr/equilibrium/"
 
 
 def screen(session: Session, what: str = "status") -> str:
-    return " ".join(run(session, f"equilibrium {what}").split())
+    return words(session, f"{what}")
 
 
 @pytest.mark.parametrize("options, said", [
@@ -40,7 +40,8 @@ def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> 
     run(session, "equilibrium drain add osd.6", "sim run 3m", "equilibrium off", "sim run 2m")
     status = ask(session, "status")
     left = status["drains"]["shards"]
-    assert left and f"paused by 'ceph equilibrium off'; {left} shards, " in screen(session)
+    assert left
+    assert f"paused by 'ceph equilibrium off'; {left} shards, " in screen(session)
     assert "paused by 'ceph equilibrium off'" in status["drains"]["sentence"]
     assert status["action"] == "'ceph equilibrium drain add osd.6' goes on with the drain"
     assert status["action"] in screen(session)
@@ -52,4 +53,5 @@ def test_what_helps_a_stuck_drain_is_not_that_it_ends(session: Session) -> None:
     stuck = [one for row in ask(session, "drain ls")["osds"] for one in row["stuck"]]
     assert {one["code"] for one in stuck} >= {"fill_limit"}
     for text in [one["action"] for one in stuck] + [ask(session, "explain osd.20")["action"]]:
-        assert "what leaves" not in text and text != "nothing", text
+        assert "what leaves" not in text, text
+        assert text != "nothing", text

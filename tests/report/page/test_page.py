@@ -1,13 +1,13 @@
 """Pages of clusters that lack something, of hostile names, and of large clusters."""
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Dict, List, Optional
 from unittest.mock import Mock
 
 import pytest
 from tests.benchmark.made.scale import large_reading
+from tests.commands.asking import run
 from tests.report.looks import evaluated, look_at
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
@@ -117,7 +117,8 @@ def test_text_is_escaped_wherever_it_stands() -> None:
     row = {"device_class": HOSTILE, "osds": 1, "size_bytes": GIB, "bound_utilization": None,
            "histogram": [{"from_ratio": 0.5, "osds": 1, "later_osds": 0}]}
     drawn = picture([row], HOSTILE)
-    assert drawn.count(safe) == 3 and "<b>" not in drawn
+    assert drawn.count(safe) == 3
+    assert "<b>" not in drawn
 
 
 def test_a_bar_is_as_long_as_osds_have_that_utilization() -> None:
@@ -126,7 +127,9 @@ def test_a_bar_is_as_long_as_osds_have_that_utilization() -> None:
                          {"from_ratio": 0.1, "osds": 1, "later_osds": None}]}
     drawn = picture([row], "")
     long, short = (float(width) for width in re.findall(r'width="([\d.]+)" height="14"', drawn))
-    assert long == 3 * short and drawn.index("20%") < drawn.index("10%") and "60.00%" in drawn
+    assert long == 3 * short
+    assert drawn.index("20%") < drawn.index("10%")
+    assert "60.00%" in drawn
 
 
 def large_plan(snapshot: Snapshot, osds: int) -> Plan:
@@ -158,30 +161,21 @@ def test_the_page_of_a_thousand_osds() -> None:
     assert 1000 < len(shown) < 5000
     assert shown == [change.command() for change in plan.changes[:len(shown)]]
     assert f"{5000 - len(shown)} more rows left out; 'ceph equilibrium show p'" in found.text
-    assert len(found.table("POOL")) == 100 and len(answer.data["rollback"]) == 5000
+    assert len(found.table("POOL")) == 100
+    assert len(answer.data["rollback"]) == 5000
 
 
-def test_what_a_plan_costs_and_what_a_failure_would_lead_to() -> None:
+def test_what_a_failure_leads_to_with_the_plan_and_without() -> None:
+    """What is not computed is named with the command that does it."""
     session = Session.from_state(release=18)
-    for line in ("equilibrium optimize p", "sim run 2m", "equilibrium eval p --worst-failure"):
-        session.command(line)
-    half = Page(session.command("equilibrium report p")[1])
+    run(session, "equilibrium optimize p", "sim run 2m", "equilibrium eval p --worst-failure")
+    half = Page(run(session, "equilibrium report p"))
     assert [row["WHEN"] for row in half.table("WORST FAILURE")] == ["with p"]
-    named = re.findall("Not computed: '(.*?)' does it", half.text)
-    assert named == ["ceph equilibrium eval --worst-failure"], "only what is missing, each"
-    session.command(named[0][len("ceph "):])
-    page = Page(session.command("equilibrium report p")[1])
-    session.command("sim host down host2")
-    session.command("sim run 3m")
-    outage = json.loads(session.command("equilibrium status --format json")[1])["outage"]
-    warned = json.loads(session.command("equilibrium report p --format json")[1])["warnings"]
+    named = re.findall("Not computed: 'ceph (.*?)' does it", half.text)
+    assert named == ["equilibrium eval --worst-failure"], "only what is missing, each"
+    page = Page(run(session, *named, "equilibrium report p"))
     session.close()
-    assert any(outage["sentence"] in text and outage["action"] in text for text in warned)
     assert "Not computed" not in page.text
-    assert "1h40m at 50 MiB/s an OSD" in page.text and "in about 1h40m" in page.text
-    assert "the pools take 1.1 TiB more; then osd.6 is full" in page.text
-    assert "Not computed: 'ceph equilibrium eval --worst-failure'" in page_of(uneven()).text
-    rows = page.table("WORST FAILURE")
-    assert [(row["WORST FAILURE"], row["WHEN"]) for row in rows] == [
-        ("host host2", "now"), ("host host2", "with p")]
-    assert float(rows[0]["%AFTER"]) > float(rows[1]["%AFTER"])
+    now, then = page.table("WORST FAILURE")
+    assert [now["WHEN"], then["WHEN"]] == ["now", "with p"]
+    assert float(now["%AFTER"]) > float(then["%AFTER"])
