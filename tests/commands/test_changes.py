@@ -13,7 +13,7 @@ from mgr_stub.console.session import Session
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.shard_copies import finish
 from mgr_stub.simulation import backfill
-from tests.commands.asking import ask, by, by_class, count_commands, run, words
+from tests.commands.asking import ask, by, by_class, count_commands, run
 from tests.scenarios.clusters import session_of
 from tests.support.few import few
 
@@ -155,24 +155,3 @@ def test_no_look_is_taken_for_it(session: Session, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(session.module.gateway, "snapshot", None)
     ask(session, "eval --remove osd.3")
     assert sent == []
-
-
-def test_what_has_been_told_is_of_its_own_moment(session: Session) -> None:
-    """A pool that has gone since is in the answer, and so is the moment that it is of."""
-    run(session, "sim run 10s")
-    before = ask(session, "eval --remove host1,host2")
-    run(session, "sim pool rm backup", "sim run 10s")
-    session.command("equilibrium eval")
-    run(session, "sim run 25s")
-    assert "backup" not in {pool["name"] for pool in ask(session, "eval")["pools"]}
-    plain = words(session, "eval --remove host1,host2")
-    assert "each PG of backup " in plain
-    after = ask(session, "eval --remove host1,host2")
-    assert after["osdmap_epoch"] == before["osdmap_epoch"]
-    assert after["snapshot_age_seconds"] >= before["snapshot_age_seconds"] + 35
-
-
-def test_nothing_is_free_where_nothing_fits(session: Session) -> None:
-    """Bounds are rounded up, but not from nothing to a byte."""
-    pools = ask(session, "eval --remove host3,host4")["pools"]
-    assert {pool["failed_free_bytes"] for pool in pools} == {0}

@@ -24,24 +24,6 @@ def listed(session: Session) -> Any:
     return ask(session, "drain ls")
 
 
-def test_an_osd_is_emptied_and_safe_to_stop(session: Session) -> None:
-    assert not listed(session)["osds"]
-    assert not listed(session)["safe_to_stop"]
-    run(session, "equilibrium drain add 3")
-    run(session, "sim run 3m")
-    during = listed(session)
-    assert during["osds"][0]["shards"] > 0
-    assert during["eta_seconds"] > 0.0
-    assert not during["safe_to_stop"]
-    run(session, "sim run 2h")
-    assert listed(session)["safe_to_stop"]
-    assert listed(session)["osds"] == [{
-        "osd": 3, "given_as": "osd.3", "shards": 0, "bytes": 0, "leaving_shards": 0, "stuck": [],
-        "safe_to_stop": True, "purge_moves_data": True}]
-    assert "safe to stop" in run(session, "equilibrium status")
-    assert "being drained" in run(session, "equilibrium explain osd.3")
-
-
 def test_what_it_names_lets_a_purge_move_nothing(session: Session) -> None:
     """A purge changes mappings as a CRUSH weight of 0 does: nobody maps to the OSD from then on."""
     run(session, "sim backfill rate 1G", "equilibrium drain add 3 6", "sim run 2h",
@@ -63,18 +45,6 @@ def test_what_it_names_lets_a_purge_move_nothing(session: Session) -> None:
         assert not {3, 6} & set(pg.raw or ())
 
 
-def test_a_drain_of_all_osds_of_a_rule_is_refused(session: Session) -> None:
-    """Also where those that are drained already are the rest of them."""
-    run(session, "sim run 3m")
-    osds = session.module.gateway.snapshot().osds.values()
-    ssds = sorted(str(osd.id) for osd in osds if osd.device_class == "ssd")
-    run(session, f"equilibrium drain add {' '.join(ssds[:-1])}")
-    rc, _, err = session.command(f"equilibrium drain add {ssds[-1]}")
-    assert rc == -errno.EINVAL
-    assert "would be left to take data of pool '" in err
-    assert len(listed(session)["osds"]) == len(ssds) - 1
-
-
 def test_a_list_that_cannot_be_stored_is_refused(
         session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DrainList, "fits", False)
@@ -82,33 +52,6 @@ def test_a_list_that_cannot_be_stored_is_refused(
     assert rc == -errno.E2BIG
     assert "more than can be stored" in err
     assert not listed(session)["osds"]
-
-
-def test_on_names_the_drains_that_go_on(session: Session) -> None:
-    run(session, "equilibrium drain add 3")
-    assert "is paused" in run(session, "equilibrium off")
-    assert listed(session)["paused"]
-    assert ask(session, "on")["resumed_drains"] == [3]
-    run(session, "equilibrium off")
-    assert "the drain of osd.3 goes on" in run(session, "equilibrium on")
-    assert ask(session, "on")["resumed_drains"] == []
-
-
-@pytest.mark.parametrize("line, code, cure", [
-    ("osd set norebalance", "flag", "'ceph osd unset norebalance'"),
-    ("balancer on", "conflict", "'ceph balancer off'")])
-def test_what_holds_all_drains_up_comes_first(session: Session, line: str, code: str,
-                                              cure: str) -> None:
-    run(session, "sim run 3m", "equilibrium drain add 3", line, "sim run 3m")
-    data, status = listed(session), ask(session, "status")
-    assert data["reason"] in status["reason"]
-    assert data["action"] == status["action"]
-    assert data["action"] == cure
-    assert data["eta_seconds"] is None
-    screen = run(session, "equilibrium drain ls")
-    assert screen.index(cure) < screen.index("osd.3: ")
-    explained = ask(session, "explain osd.3")
-    assert (explained["reason_code"], explained["action"]) == (code, cure)
 
 
 @pytest.mark.parametrize("command", few(["drain ls", "status"], 1))
@@ -159,19 +102,3 @@ def test_what_a_drain_leads_to_is_what_eval_says_of_the_removal(session: Session
     assert "would be drained" in said
     assert "room" in said
     assert "full at best" in said
-
-
-def test_a_drain_that_does_not_fit_needs_force(session: Session) -> None:
-    look(session)
-    line = "equilibrium drain add host3 host4 host5"
-    for options in ("", " --dry-run"):
-        rc, out, err = session.command(line + options)
-        assert (rc, out) == (-errno.ENOSPC, "")
-        assert not listed(session)["osds"]
-        assert "class hdd could not be below 153" in err
-        assert "full_ratio (95.00%)" in err
-        assert "--force" in err
-    assert "lacks a place for 2 shards" in run(session, line + " --force")
-    assert len(listed(session)["osds"]) == 12
-    run(session, "sim run 5m")
-    assert "points below that" not in run(session, "equilibrium explain")

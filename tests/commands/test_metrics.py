@@ -8,7 +8,6 @@ from tests.commands.asking import ask, max_by_class, run
 from tests.support.exposition import FAMILIES, PREFIX, Labels, Parsed, parse
 
 from equilibrium_mgr.version import VERSION
-from mgr_stub.cluster.pg_reports import state_of
 from mgr_stub.console.session import Session
 
 
@@ -57,17 +56,6 @@ def test_what_is_not_known_of_drains_is_absent(session: Session) -> None:
     assert is_safe() == 0.0
     run(session, "equilibrium drain rm 3 4")
     assert is_safe() is None
-
-
-def test_pgs_that_an_osd_is_too_full_for_are_counted_once(session: Session) -> None:
-    run(session, "sim backfill rate 4M", "equilibrium on", "sim run 10m",
-        "osd set-nearfull-ratio 0.3", "osd set-backfillfull-ratio 0.31", "sim run 5m")
-    held = [pgid for pgid, pg in session.cluster.pgs.items()
-            if "backfill_toofull" in state_of(session.cluster, pg)]
-    assert metrics(session).by("toofull_pgs") == {
-        "backfill_toofull": float(len(held)), "recovery_toofull": 0.0}
-    assert held
-    assert metrics(session).by("threshold_ratio")["backfillfull"] == 0.31
 
 
 def test_off_looks_once_an_hour_however_often_it_is_asked(

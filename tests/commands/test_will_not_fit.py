@@ -57,32 +57,6 @@ def test_where_no_placement_has_room() -> None:
                         r" below 9\d\.\d\d%", with_room(_WAIT, BalancerStatus(), view))
 
 
-def test_an_osd_that_is_too_full_for_a_pg() -> None:
-    view = make_view(coming(88, state="active+remapped+backfill_toofull").snapshot(), None,
-                     PendingMoves(), 0.05, False)
-    check = health_checks(BalancerStatus(view=view), 0.0, True)[PREFIX + "TOOFULL"]
-    assert check == {
-        "severity": "warning", "count": 1,
-        "summary": "1 PG cannot move because an OSD is too full",
-        "detail": ["pg 1.0 in backfill_toofull: osd.2 with what comes would be too full, at 88.00%"
-                   " with backfillfull_ratio 90.00%",
-                   "'ceph equilibrium status' shows which moves wait, and what helps"]}
-
-
-def test_osds_that_are_out_and_come_back(open_session: Callable[..., Session]) -> None:
-    session = open_session(18)
-    run(session, "equilibrium on", "sim run 3h", "sim osd out 16 20 8", "sim run 5m")
-    status = ask(session, "status")
-    assert len(status["will_not_fit"]) >= 8
-    assert status["action"].startswith("'ceph osd in 8 16 20' brings back room that is out; or add")
-    assert PREFIX + "WILL_NOT_FIT" in session.mgr.health_checks
-    first = " ".join(run(session, "equilibrium status").split("automatic:")[0].split())
-    assert first.startswith("cluster: what comes will not fit: osd.")
-    run(session, "sim osd in 16 20 8", "sim run 5m")
-    assert ask(session, "status")["will_not_fit"] == []
-    assert PREFIX + "WILL_NOT_FIT" not in session.mgr.health_checks
-
-
 def test_a_toofull_pg_goes_on_by_what_status_says(open_session: Callable[..., Session]) -> None:
     session = open_session(18)
     run(session, "equilibrium on", "sim run 2m", "sim osd full-ratios 0.4 0.45 0.97", "sim run 10m")

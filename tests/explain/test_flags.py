@@ -15,15 +15,6 @@ def session() -> Iterator[Session]:
     made.close()
 
 
-def test_flags_are_named_while_balancing_is_off(session: Session) -> None:
-    run(session, "osd set noout", "osd set norebalance", "sim run 1m", "equilibrium status",
-        "sim run 1m")
-    assert "flags:       noout, norebalance\n" in run(session, "equilibrium status")
-    assert ask(session, "status")["flags"] == ["noout", "norebalance"]
-    run(session, "osd unset noout", "osd unset norebalance", "sim run 1m")
-    assert "flags:" not in run(session, "equilibrium status")
-
-
 @pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover"])
 def test_what_a_flag_halts_does_not_end_by_itself_and_no_osd_is_slow(
         flag: str, session: Session) -> None:

@@ -46,7 +46,9 @@ def dashboard() -> Dict[str, Any]:
 
 def expressions() -> List[str]:
     """Of the dashboard's panels, and of the rules: from a key to the next one."""
-    of_panels = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
+    of_panels: List[str] = []
+    for panel in dashboard()["panels"]:
+        of_panels += [target["expr"] for target in panel["targets"]]
     of_rules = re.findall(r"expr: (.*?)\n +for:", RULES.read_text(), re.DOTALL)
     assert len(of_panels) >= 10
     assert len(of_rules) == len(ALERTS)
@@ -106,9 +108,11 @@ def test_each_alert_is_seen_to_fire_and_not_to() -> None:
 def test_the_handbook_has_a_row_for_each_alert_and_metric() -> None:
     text = (ROOT / "equilibrium_mgr/doc/monitoring.md").read_text(encoding="utf-8")
     to_do = (ROOT / "equilibrium_mgr/doc/troubleshooting.md").read_text(encoding="utf-8")
-    assert [name for name in ALERTS if f"| `{name}` |" not in text] == []
-    assert [name for name in ALERTS if f"\n### {name}\n" not in to_do] == []
-    assert [name for name in FAMILIES if f"`{name}`" not in text and f"`{name}{{" not in text] == []
+    for name in ALERTS:
+        assert f"| `{name}` |" in text
+        assert f"\n### {name}\n" in to_do
+    for name in FAMILIES:
+        assert re.search(f"`{name}[`{{]", text), name
 
 
 def promtool(*arguments: str, text: str = "") -> str:

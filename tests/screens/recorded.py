@@ -56,14 +56,18 @@ def text_of(session: Session, screen: Screen) -> str:
     """The answer in plain, and the paths of the keys of the one in JSON."""
     line = f"equilibrium {screen.line.format(pool=POOL, host=_HOST)}"
     rc, out, err = session.command(line)
-    out = out[max(0, out.find("<main>")):].replace(VERSION, "VERSION")   # a page without its style
-    out = out.replace("\n \n", "\n\n")   # editors take the space of an empty line away
-    text = out + (f"rc {rc}: {err}\n" if rc or err else "")
+    text = plain_text(out) + (f"rc {rc}: {err}\n" if rc or err else "")
     if not screen.has_json:
         return text
     _, answer, _ = session.command(line + " --format json")
     paths = sorted(set(_paths(json.loads(answer)))) if answer else []
     return "\n".join([text.rstrip("\n"), _KEYS, *paths]) + "\n"
+
+
+def plain_text(out: str) -> str:
+    """A page without its style; editors take the space of an empty line away."""
+    begin = max(0, out.find("<main>"))
+    return out[begin:].replace(VERSION, "VERSION").replace("\n \n", "\n\n")
 
 
 def plain_lines(text: str) -> List[str]:

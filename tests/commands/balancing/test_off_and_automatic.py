@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 from typing import Any, Callable, Dict
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, count_commands, optimize, refused, refuses, run, upmap_items
-
-
-def test_one_execution_at_a_time(session: Session) -> None:
-    optimize(session, "q")
-    optimize(session)
-    run(session, "equilibrium execute p")
-    refuses(session, "execute q", errno.EBUSY)
-    refuses(session, "execute p", errno.EBUSY)
-    refuses(session, "optimize p", errno.EBUSY)
-    assert ask(session, "reset") == {"removed": ["q"], "stopped_plan": None}
+from ..asking import ask, count_commands, optimize, refused, run, upmap_items
 
 
 def test_old_clients(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> None:

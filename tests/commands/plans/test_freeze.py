@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, refuses, run, words
+from ..asking import ask, refuses, run
 
 
 @pytest.fixture
@@ -35,31 +35,6 @@ def test_a_dry_run_sends_nothing(expanded: Session) -> None:
     run(expanded, "sim run 5m")
     assert not expanded.cluster.map.upmap_items
     assert ask(expanded, "ls")["plans"] == []
-
-
-def test_what_is_pinned_to_a_drained_osd_leaves_it_again(
-        open_session: Callable[..., Session]) -> None:
-    session = open_session(18)
-    run(session, "config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 5M",
-        "equilibrium drain add 6", "sim run 4m", "equilibrium eval", "sim run 20s")
-    answer = ask(session, "freeze --dry-run")
-    assert answer["pinned_pgs"] == 4
-    assert answer["drained_again_osds"] == [6]
-    assert "then:        osd.6 is being drained" in run(session, "equilibrium freeze --dry-run")
-    run(session, "equilibrium off")
-    assert ask(session, "freeze --dry-run")["drained_again_osds"] == []
-
-
-def test_where_nothing_can_be_pinned_it_says_what_goes_on(
-        open_session: Callable[..., Session]) -> None:
-    session = open_session(18)
-    run(session, "sim flag set norebalance", "sim osd out 3", "sim run 1m")
-    answer = looked_at(session, "freeze --dry-run")
-    assert answer["pinned_pgs"] == 0 < answer["remapped_pgs"]
-    assert words(session, "freeze").startswith(
-        f"nothing of {answer['remapped_pgs']} remapped PGs can be pinned, so no plan is made: they"
-        " move on, but for what 'ceph osd set norebalance' holds up misplaced:")
-    assert ask(session, "ls")["plans"] == []
 
 
 def test_nothing_else_may_be_executed_meanwhile(expanded: Session) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, by, optimize, pools_of, refused, run
+from ..asking import ask, by, optimize, pools_of, run
 from ..conftest import look
 
 
@@ -35,15 +35,6 @@ def test_a_name_goes_before_an_id(odd: Session) -> None:
     assert ask(odd, "pool add 3") == {"pools": ["3"]}
     assert run(odd, "config get mgr mgr/equilibrium/pool_ids") == "6"
     assert set(by("name", ask(odd, "eval 3")["pools"])) == {"3"}
-
-
-def test_plan_and_pool_of_one_name(session: Session) -> None:
-    optimize(session, "vms")
-    assert ask(session, "eval vms")["plan"] == ask(session, "eval plan/vms")["plan"] == "vms"
-    data = ask(session, "eval pool/vms")
-    assert set(by("name", data["pools"])) == {"vms"}
-    assert "plan" not in data
-    assert "vms" in refused(session, "equilibrium eval plan/nope-vms")[1]
 
 
 def test_help_names_what_can_be_given(session: Session) -> None:

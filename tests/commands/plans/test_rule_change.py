@@ -11,7 +11,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.scenarios.clusters import session_of
 
-from ..asking import ask, misplaced_ratio, optimize, refused, refuses, run, up_sets
+from ..asking import ask, misplaced_ratio, optimize, refuses, run, up_sets
 
 NEW_RULE = "osd crush rule create-replicated by-rack default rack hdd"
 
@@ -83,17 +83,3 @@ def test_freeze_does_not_act_on_a_look_from_before_the_change(
     while session.command("equilibrium freeze --dry-run")[0] == -errno.EAGAIN:
         run(session, "sim run 5s")
     assert ask(session, "freeze")["shards"] > 100
-
-
-def test_what_cannot_be_prepared_is_refused(open_session: Callable[..., Session]) -> None:
-    session = looked_at(open_session(18))
-    for line, said in (("p --rule replicated_hdd", "needs the pools"),
-                       ("p vms --rule erasure_hdd", "not of the type of pool 'vms'"),
-                       ("p vms --rule replicated_ssd", "ceph equilibrium freeze")):
-        rc, err = refused(session, f"equilibrium optimize {line}")
-        assert rc == -errno.EINVAL
-        assert said in err
-    assert optimize(session, "p vms --rule replicated_hdd")["moves"] == []
-    run(session, "equilibrium on")   # which knows the rule in force alone, and moves shards back
-    refuses(session, "optimize p vms --rule replicated_hdd --replace", errno.EPERM,
-            "'ceph equilibrium off'")

@@ -53,28 +53,6 @@ def test_the_rollback_restores_what_each_pg_had(session: Session) -> None:
     assert upmap_items(session) == before
 
 
-def test_a_plan_that_is_carried_out(session: Session) -> None:
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 5m", "equilibrium eval", "sim run 5s")
-    text, known = page(session, "p").text, ask(session, "eval p")
-    assert "The plan is being carried out" in text
-    assert "outdated" not in text
-    assert f" {known['applicable_changes']} are still to be moved, and 0 are elsewhere" in text
-
-
-def test_what_has_been_sent_moves_though_nothing_of_the_plan_is_left(session: Session) -> None:
-    optimize(session, "p --max-moves 5")
-    run(session, "sim backfill rate 20M", "equilibrium execute p", "sim run 2m",
-        "equilibrium eval", "sim run 5s")
-    assert ask(session, "status")["moving"]["shards"] > 0
-    assert ask(session, "eval p")["applicable_changes"] == 0
-    assert "Plan p has nothing left to be moved: the fullest OSD" in page(session, "p").text
-    run(session, "equilibrium rm p", "equilibrium freeze", "sim run 10s")
-    text = page(session, "freeze-1").text
-    assert "Plan freeze-1 moves no data" in text
-    assert "cut short" not in text
-
-
 def test_refusals(open_session: Callable[..., Session]) -> None:
     session = open_session(18)
     assert refused(session, "equilibrium report nosuch")[1] == "no plan is named 'nosuch'"
