@@ -1,5 +1,4 @@
-"""What comes and will not fit: health, JSON and metrics tell it, and what `do:` says helps; and a
-PG that stands still for a full OSD."""
+"""What comes and will not fit: what `do:` says helps; and a PG that stands still for a full OSD."""
 from __future__ import annotations
 
 import re

@@ -1,4 +1,4 @@
-"""Flags of the osdmap that operators set and forget: they are named, and nothing else is blamed."""
+"""Flags of the osdmap that operators set and forget: nothing else is blamed."""
 from __future__ import annotations
 
 from typing import Iterator

@@ -1,4 +1,4 @@
-"""`explain PGID OSD` on the simulated cluster: the one check that refuses, with its figure."""
+"""`explain PGID OSD` on the simulated cluster: planned moves, and the checks of the throttle."""
 from __future__ import annotations
 
 from mgr_stub.console.session import Session

@@ -2,7 +2,7 @@
 simulated monitor makes."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -33,15 +33,16 @@ def racks() -> Cluster:
 
 
 def parsed(add: Sequence[str] = (), remove: Sequence[str] = (), resize: Sequence[str] = (),
-           pg_num: Sequence[str] = (), cluster: Cluster = racks()) -> Changes:
+           pg_num: Sequence[str] = (), *, cluster: Optional[Cluster] = None) -> Changes:
+    cluster = cluster or racks()
     return parse_changes(cluster.snapshot(), add, remove, resize, pg_num)
 
 
-def of(option: str, text: str) -> Changes:
-    """Of one option alone."""
-    add, remove, resize, pg_num = [[text] if name == option else [] for name in (
-        "add", "remove", "resize", "pg_num")]
-    return parsed(add, remove, resize, pg_num)
+def of(line: str) -> Changes:
+    """Of one option alone, and its text."""
+    option, _, text = line.partition(" ")
+    named: Dict[str, Any] = {option: [text]}
+    return parsed(**named)
 
 
 def test_changes_by_name() -> None:
@@ -56,31 +57,37 @@ def test_changes_by_name() -> None:
                            AddedOsds("h1", 1, TIB, "hdd", "default"))
 
 
-@pytest.mark.parametrize("option, text, words", [
-    ("add", "n", "is not HOST:COUNTxSIZE"), ("add", "", "is not HOST:COUNTxSIZE"),
-    ("add", "n:0x1T:hdd@r0", "is not HOST"), ("add", "n:1x0:hdd@r0", "is not HOST"),
-    ("add", "n:1xT:hdd@r0", "is not HOST"), ("add", "n~hdd:1x1T:hdd@r0", "is not HOST"),
-    ("add", "n:1x1T:hdd", "under which bucket"), ("add", "n:1x1T@r0", "of which class"),
-    ("add", "r1:1x1T:hdd@r0", "rack r1 is there already"),
-    ("add", "r0h0:1x1T:hdd@r1", "host r0h0 is there already, under r0"),
-    ("add", "n:1x1T:hdd@r0h1", "no host can be under r0h1"),
-    ("add", "n:2001x1T:hdd@r0", "2000 OSDs at most"),
-    ("add", "n:1x1T:hdd@r0,n:1x1T:hdd@r1", "under two buckets"),
-    ("remove", "default", "all OSDs"), ("resize", "3", "is not OSD=SIZE"),
-    ("resize", "3=big", "is not OSD=SIZE"), ("pg_num", "rbd", "is not POOL=N"),
-    ("pg_num", "rbd=0", "is not POOL=N"), ("pg_num", "rbd=x", "is not POOL=N"),
-    ("pg_num", "rbd=1", "has 1 PGs already")])
-def test_what_is_no_change(option: str, text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        of(option, text)
+#: A part of the sentence → option and text.
+NO_CHANGE = {
+    "is not HOST:COUNTxSIZE": (
+        "add n", "add ", "add n:0x1T:hdd@r0", "add n:1x0:hdd@r0", "add n:1xT:hdd@r0",
+        "add n~hdd:1x1T:hdd@r0"),
+    "under which bucket": ("add n:1x1T:hdd",),
+    "of which class": ("add n:1x1T@r0",),
+    "rack r1 is there already": ("add r1:1x1T:hdd@r0",),
+    "host r0h0 is there already, under r0": ("add r0h0:1x1T:hdd@r1",),
+    "no host can be under r0h1": ("add n:1x1T:hdd@r0h1",),
+    "2000 OSDs at most": ("add n:2001x1T:hdd@r0",),
+    "under two buckets": ("add n:1x1T:hdd@r0,n:1x1T:hdd@r1",),
+    "all OSDs": ("remove default",),
+    "is not OSD=SIZE": ("resize 3", "resize 3=big"),
+    "is not POOL=N": ("pg_num rbd", "pg_num rbd=0", "pg_num rbd=x"),
+    "has 1 PGs already": ("pg_num rbd=1",)}
 
 
-@pytest.mark.parametrize("option, text", [
-    ("add", "n:1x1T:hdd@nowhere"), ("remove", "osd.9"), ("remove", "nowhere"),
-    ("resize", "osd.9=1T"), ("pg_num", "nowhere=8")])
-def test_names_that_are_not_there(option: str, text: str) -> None:
+@pytest.mark.parametrize("words", NO_CHANGE)
+def test_what_is_no_change(words: str) -> None:
+    for line in NO_CHANGE[words]:
+        with pytest.raises(ValueError, match=words):
+            of(line)
+
+
+@pytest.mark.parametrize("line", [
+    "add n:1x1T:hdd@nowhere", "remove osd.9", "remove nowhere", "resize osd.9=1T",
+    "pg_num nowhere=8"])
+def test_names_that_are_not_there(line: str) -> None:
     with pytest.raises(LookupError):
-        of(option, text)
+        of(line)
 
 
 def test_an_osd_that_is_out_cannot_be_removed() -> None:

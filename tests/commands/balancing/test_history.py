@@ -1,4 +1,4 @@
-"""`history`: ended episodes and the one under way."""
+"""`history --limit`; what episodes tell is in the stories of the golden screens."""
 from __future__ import annotations
 
 from equilibrium_mgr.report.history import report_history

@@ -1,4 +1,4 @@
-"""`off`, and automatic balancing to the end."""
+"""Old clients, before which nothing is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`optimize` with --max-moves, --max-bytes, pools and --device-class; `pool ls|add|rm`."""
+"""A list of pools that is emptied, or names none, never becomes one of all pools."""
 
 from __future__ import annotations
 

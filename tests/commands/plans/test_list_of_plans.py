@@ -1,5 +1,5 @@
-"""`ls` tells what has become of each plan, `rm` stops one that is executed, and each answer what
-comes next."""
+"""A plan that is removed while somebody reads it; what `ls` and `rm` tell is in the stories of the
+golden screens."""
 from __future__ import annotations
 
 import errno

@@ -1,4 +1,4 @@
-"""A pool, or a plan, that is newer than the last look."""
+"""A plan that is newer than the last look."""
 
 from __future__ import annotations
 
