@@ -53,7 +53,7 @@ def test_skipped_plans_would_not_differ(
         line = rng.choice((next_line, lambda _, rng: pause(rng)))(plain, rng)
         assert plain.command(line) == reference.command(line)
         assert data_state(plain) == data_state(reference), line
-    check_accounts(plain)
+        check_accounts(plain)
 
 
 def test_unneeded_plans_are_skipped(make_session: MakeSession,
