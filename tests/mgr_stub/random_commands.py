@@ -35,6 +35,8 @@ def next_line(session: Session, rng: random.Random) -> str:
     return rng.choice(lines)
 
 
-def pause(rng: random.Random) -> str:
-    """A `sim run` of a fraction of a peering up to several backfills."""
+def any_line(session: Session, rng: random.Random) -> str:
+    """An event, or a `sim run` of a fraction of a peering up to several backfills."""
+    if rng.random() < 0.5:
+        return next_line(session, rng)
     return f"sim run {rng.choice((0.3, 1, 5, 40, 300, 1800))}s"
