@@ -13,7 +13,6 @@ from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.crush_cluster import run
 
 
-
 @pytest.fixture
 def session(make_session: Callable[..., Any]) -> Any:
     """Of one PG whose log has all its writes."""
