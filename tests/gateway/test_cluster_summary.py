@@ -28,12 +28,13 @@ def test_osds_as_the_tree_and_their_reports_tell() -> None:
     shown = []
     for osd, one in osds.items():
         shown.append((osd, one.up, one.is_in, one.size_bytes, one.used_bytes, one.utilization))
-    assert shown == [
+    wanted = [
         (0, True, True, 100, 75, 0.75),
         (1, False, True, 10, 0, 0.0),
         (2, True, False, None, None, None),       # out: it is not counted
         (3, False, True, None, None, None),
         (7, True, True, None, None, None)]
+    assert shown == wanted
     assert osds[7].crush_weight == 0.0
 
 

@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 import sys
-from typing import Any, List, Tuple
+from typing import Any, Tuple
 
 import pytest
 

@@ -93,14 +93,14 @@ def test_where_crush_cannot_be_computed(ceph: Ceph, capsys: Any) -> None:
 # -- anonymous ------------------------------------------------------------------------------------
 
 SECRET_OPTIONS = """
-client.secret         osd_max_backfills                       3
-mgr.secret            osd_max_backfills                       3
-mon.secret            osd_max_backfills                       3
-osd                   osd_max_backfills                       3                       host:secret-h0
-osd                   osd_max_backfills                       3                       class:secretssd
-mgr                   mgr/equilibrium/pools                   a~secret~pool-2
-mgr                   mgr/dashboard/secret/server_addr        ADDRESS
-global                log_file                                /var/log/secret.log
+client.secret         osd_max_backfills                    3
+mgr.secret            osd_max_backfills                    3
+mon.secret            osd_max_backfills                    3
+osd                   osd_max_backfills                    3                       host:secret-h0
+osd                   osd_max_backfills                    3                       class:secretssd
+mgr                   mgr/equilibrium/pools                a~secret~pool-2
+mgr                   mgr/dashboard/secret/server_addr     ADDRESS
+global                log_file                             /var/log/secret.log
 """
 
 
@@ -145,11 +145,11 @@ def fails(ceph: Ceph, capsys: Any, text: str, name: str = "state.json") -> None:
 
 #: The command, what it does, and what is said of it.
 FAILURES = """
-pg dump           echo 'Error EACCES: access denied: does your client key have mgr caps?' >&2; exit 13
+pg dump         echo 'Error EACCES: access denied: does your client key have mgr caps?' >&2; exit 13
   mgr caps?; the key needs: mon 'allow r' mgr 'allow r'
 osd dump          echo a; echo; echo '[errno 2] error connecting to the cluster' >&2; exit 1
   'ceph osd dump' fails: [errno 2] error connecting to the cluster
-versions          echo 'Error initializing: ObjectNotFound(error calling conf_read_file)' >&2; exit 1
+versions        echo 'Error initializing: ObjectNotFound(error calling conf_read_file)' >&2; exit 1
   conf_read_file)NO_KEY
 versions          echo '-1 auth: unable to find a keyring on /etc/ceph/keyring' >&2; NO_RADOS
   'ceph versions' fails: [errno 13] RADOS permission denied (error connecting to the cluster)NO_KEY
