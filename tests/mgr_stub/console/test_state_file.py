@@ -17,7 +17,7 @@ from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
 from mgr_stub.state.state_file import read_state, save_state
 from tests.support.clusters import stub_states as clusters
-from tests.support.clusters.crush_cluster import raw_of, run
+from tests.support.clusters.crush_cluster import raw_of
 from tests.support.tables import rows
 
 
@@ -41,22 +41,6 @@ def test_round_trip(tmp_path: Path, pack: Callable[[bytes], bytes], name: str) -
     assert raw_of(again) == {"2.0": (0, 1, 2), "2.1": (3, 1, 0)}
     assert saved["pg_dump"]["pg_map"]["osd_stats"] == some_state()["pg_dump"]["pg_map"]["osd_stats"]
     assert again.clock() == cluster.clock()
-
-
-def test_saving_in_the_middle_of_a_backfill(tmp_path: Path,
-                                            make_session: Callable[..., Any]) -> None:
-    session, path = make_session(some_state()), str(tmp_path / "moving.json.xz")
-    assert run(session, "osd pg-upmap-items 2.0 2 5", "sim run 6s", f"sim save {path}")[-1] == ""
-    other = make_session(read_state(path))
-    assert other.cluster.map.pg_temp == {"2.0": (0, 1, 2)}
-    one, two = session.mgr.get("pg_status"), other.mgr.get("pg_status")
-    assert one["misplaced_objects"] == two["misplaced_objects"]
-    assert other.mgr.get("osd_stats") == session.mgr.get("osd_stats")
-    run(session, "sim run 1h")
-    run(other, "sim run 1h")
-    here, there = session.cluster, other.cluster
-    assert here.pgs["2.0"].held == there.pgs["2.0"].held == (0, 1, 5)
-    assert there.usage[5].used == pytest.approx(here.usage[5].used, rel=1e-3)
 
 
 @pytest.mark.parametrize("text, content", [

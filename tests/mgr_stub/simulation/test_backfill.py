@@ -64,17 +64,6 @@ def test_an_osd_with_a_rate_of_its_own_slows_its_transfers(session: Any) -> None
     assert session.command("sim backfill rate 1M 99")[0] == -2
 
 
-def test_cancelled_move_leaves_no_bytes(session: Any) -> None:
-    before = used(session)
-    run(session, "osd pg-upmap-items 2.0 2 4", "sim run 5s")
-    assert used(session)[4] > before[4]
-    run(session, "osd rm-pg-upmap-items 2.0")
-    assert used(session) == before
-    run(session, "sim run idle")
-    assert used(session) == before and session.cluster.map.pg_temp == {}
-    assert statistics.osd_stats(session.cluster)[4]["num_pgs"] == 0
-
-
 def test_backfill_of_a_state_file_continues() -> None:
     pg = clusters.pg("2.0", [0, 1, 4], acting=[0, 1, 2], misplaced=64,
                      state="active+remapped+backfilling")

@@ -16,26 +16,6 @@ def session(make_session: Callable[..., Any]) -> Any:
         [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
 
 
-def test_some_osds_have_not_reported(session: Any) -> None:
-    run(session, "sim stats gap 10s 1")
-    get = session.mgr.get
-    progress, status = get("pg_progress"), get("pg_status")
-    assert progress["pg_ready"] is True            # true nevertheless
-    pgs = progress["pgs"]
-    assert pgs["2.1"]["state"] == "unknown"
-    assert pgs["2.1"]["num_bytes"] == 0 < pgs["2.0"]["num_bytes"]
-    assert get("pg_stats")["pg_stats"][1]["stat_sum"]["num_objects"] == 0
-    assert [record["osd"] for record in get("osd_stats")["osd_stats"]] == [0, 2, 3, 4, 5]
-    assert get("pool_stats")["pool_stats"][0]["stat_sum"]["num_objects"] == 256
-    assert status["unknown_pgs_ratio"] == 0.5
-    assert status["pgs_by_pool_state"][0]["pg_state_counts"] == [
-        {"state_name": "active+clean", "count": 1}, {"state_name": "unknown", "count": 1}]
-    run(session, "sim run 10s")
-    assert get("pg_progress")["pgs"]["2.1"]["state"] == "active+clean"
-    assert len(get("osd_stats")["osd_stats"]) == 6
-    assert "unknown_pgs_ratio" not in get("pg_status")
-
-
 def test_unreported_pgs_have_no_misplaced_objects(session: Any) -> None:
     run(session, "osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 5s")
     both = session.mgr.get("pg_status")

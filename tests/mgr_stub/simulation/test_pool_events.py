@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support.clusters.crush_cluster import (
-    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
+    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states)
 from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
@@ -22,47 +22,6 @@ def stored(session: Any, name: str) -> int:
     number = pool(session, name)["pool"]
     records = session.mgr.get("pool_stats")["pool_stats"]
     return next(int(one["stat_sum"]["num_bytes"]) for one in records if one["poolid"] == number)
-
-
-def test_create_write_delete_remove(session: Any) -> None:
-    before, get = used(session), session.mgr.get
-    shown, = run(session, "sim pool create new pg_num=8 size=3")
-    assert shown == "created pool 'new' with the id 3"
-    assert get("pg_progress")["pgs"]["3.0"]["state"] == "unknown"
-    assert get("pg_status")["unknown_pgs_ratio"] == 8 / 56
-    run(session, "sim run 0.5s")
-    assert get("pg_progress")["pgs"]["3.0"]["state"] == "creating+peering"
-    run(session, "sim run 2s")
-    assert states(session) == {"active+clean": 56}
-    assert raw_of(session.cluster) == recompute_raw(session.cluster)
-    run(session, "sim write new 8G")
-    assert stored(session, "new") == 8 * GIB
-    record = get("pg_stats")["pg_stats"][-1]["stat_sum"]
-    assert record["num_bytes"] == GIB
-    assert record["num_objects"] * 3 == record["num_object_copies"] == 768
-    assert sum(used(session).values()) == sum(before.values()) + 3 * 8 * GIB
-    run(session, "sim delete new 6G")
-    assert stored(session, "new") == 2 * GIB
-    run(session, "sim delete new 60G")
-    assert stored(session, "new") == 0 and used(session) == before
-    run(session, "sim write new 1G", "sim pool rm new")
-    assert used(session) == before and len(session.cluster.pgs) == 48
-
-
-def test_a_pool_whose_rule_reaches_no_osd(session: Any) -> None:
-    """Nobody reports its PGs until its rule reaches OSDs; clients of a new pool just wait."""
-    run(session, "osd crush add-bucket bare root",
-        "osd crush rule create-replicated bare bare host",
-        "sim pool create lost pg_num=4 size=2 rule=bare", "sim run 10m")
-    assert states(session) == {"active+clean": 48, "unknown": 4}
-    record = session.mgr.get("pg_progress")["pgs"]["3.0"]
-    assert (record["state"], record["reported_epoch"]) == ("unknown", 0)
-    assert run(session, "sim write lost 1G") != [""]
-    run(session, "sim host add b0 1 1T under=bare", "sim host add b1 1 1T under=bare")
-    assert run(session, "sim write lost 1G", "sim run 1m")[0] == ""
-    assert states(session) == {"active+clean": 52} and stored(session, "lost") == GIB
-    check_accounts(session)
-    assert run(session, "sim pool create new pg_num=8 size=3", "sim write new 8G")[1] == ""
 
 
 def test_growth(session: Any) -> None:
@@ -121,13 +80,3 @@ def test_a_merge_takes_items_of_its_pairs_alone(session: Any) -> None:
     assert seen["clean+premerge+peered"] == 2
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
     check_accounts(session)
-
-
-def test_a_pgp_num_that_is_lower_for_good_stays_when_pg_num_changes(session: Any) -> None:
-    run(session, "osd pool set rbd pgp_num 16", "sim run 24h")
-    before = session.cluster.map.epoch
-    run(session, "sim run 1h", "sim pool pg_num rbd 48", "sim run 1h")
-    now = pool(session, "rbd")
-    assert (now["pg_num"], now["pg_placement_num"]) == (48, 16)
-    assert session.cluster.map.epoch <= before + 4
-    assert raw_of(session.cluster) == recompute_raw(session.cluster)

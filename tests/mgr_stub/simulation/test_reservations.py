@@ -7,10 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from mgr_stub.simulation.backfill import RETRY_SECONDS
 from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.crush_cluster import RBD, check_accounts, crush_state, run, states
-from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
 PG_BYTES = 256 * clusters.OBJECT
@@ -74,28 +72,3 @@ def test_flags_that_stop_degraded_pgs_as_well(make_session: MakeSession) -> None
     run(session, "sim run idle")
     assert states(session) == {CLEAN: 32}
     check_accounts(session)
-
-
-def test_bytes_in_flight_count_against_the_target(make_session: MakeSession) -> None:
-    state = clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 2])], osds=8)
-    # free space for one and a half
-    statfs = state["pg_dump"]["pg_map"]["osd_stats"][7]["statfs"]
-    statfs["available"] = 10 * GIB + PG_BYTES * 3 // 2
-    session = make_session(state)
-    run(session, "config set osd osd_max_backfills 2", "sim backfill rate 1M",
-        "osd pg-upmap-items 2.0 2 7", "osd pg-upmap-items 2.1 2 7", "sim run 5s")
-    assert states(session) == {RUNS: 1, REFUSED: 1}
-    run(session, "sim backfill rate 100M", "sim run idle")
-    assert states(session) == {CLEAN: 1, REFUSED: 1}
-
-
-def test_full_target_is_asked_again_after_the_retry_interval(make_session: MakeSession) -> None:
-    state = clusters.state([clusters.pg("2.0", [0, 1, 2])])
-    state["pg_dump"]["pg_map"]["osd_stats"][4]["statfs"]["available"] = 10 * GIB
-    session = make_session(state)
-    run(session, "osd pg-upmap-items 2.0 2 4")
-    for line, seen in (("sim run 5s", REFUSED),
-                       ("sim osd full-ratios 0.85 0.95 0.97", REFUSED),
-                       (f"sim run {RETRY_SECONDS}s", RUNS)):
-        run(session, line)
-        assert states(session) == {seen: 1}, line
