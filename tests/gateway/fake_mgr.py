@@ -124,7 +124,7 @@ class FakeMgr:
         return FakeMap(self.cluster, self.count)
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
-        found = self.options.get((module, key))   # None where it is not set
+        found = self.options.get((module, key))   # None if it is not set
         return default if found is None else found
 
     def set_module_option_ex(self, module: str, key: str, value: Any) -> None:

@@ -1,14 +1,14 @@
-"""Stories: lines that are run on a simulated cluster, and what is seen then; one a file.
+"""Stories, one a file: command lines on a simulated cluster, and questions about it.
 
-    releases 16 20                      it is told for each; 18 unless given
-    osds 10                             hosts of two; 6 unless given
-    pg 2.0 4 6 2 objects=201            a PG of pool 2 on these OSDs; without any a cluster of
-                                        twelve OSDs and two pools, 1 and 2, that CRUSH has filled
+    releases 16 20                      the story runs on each; default: 18
+    osds 10                             two on each host; default: 6
+    pg 2.0 4 6 2 objects=201            a PG of pool 2 on these OSDs. A story without PGs has 12
+                                        OSDs and the pools 1 and 2, filled by CRUSH
     entry 2.0 3 2 4 5                   the pairs of an upmap entry
-    > osd pg-upmap-items 2.0 2 8        a line, which succeeds; with `=> -22 WORDS` it is refused so
+    > osd pg-upmap-items 2.0 2 8        a line that succeeds; with `=> -22 WORDS` one that fails
     state 2.0: "active+clean"           a question, and its answer in JSON
-    [20] items: {}                      for one of the releases
-    saved and read again                as by a state file
+    [20] items: {}                      for one release
+    saved and read again                by a state file
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def state(session: Session, pgid: str) -> str:
 
 
 def held(session: Session, pgid: str) -> Any:
-    """The OSDs that have all of the PG."""
+    """The OSDs with a whole copy."""
     return session.cluster.pgs[pgid].held
 
 
@@ -52,7 +52,7 @@ def items(session: Session) -> Any:
 
 
 def get(session: Session, name: str, *path: str) -> Any:
-    """What the mgr's get() gives, at the end of a path of keys and numbers."""
+    """A value in the mgr's get(), by a path of keys and numbers."""
     found = session.mgr.get(name)
     for word in path:
         found = found.get(word) if isinstance(found, dict) else found[int(word)]
@@ -96,8 +96,8 @@ class Story:
         return stub_states.pg(pgid, [int(word) for word in words if word.isdigit()], **fields)
 
     def tell(self, make_session: Callable[..., Session]) -> None:
-        """At the end the bytes on OSDs are those of PGs; a file does not tell what OSDs that are
-        down have."""
+        """At the end the OSDs hold the bytes of their PGs. A state file does not have the bytes of
+        OSDs that are down."""
         session = make_session(self.cluster(), release=self.release)
         for line in self.lines:
             release, line = re.findall(r"(?:\[(\d+)\] )?(.*)", line)[0]

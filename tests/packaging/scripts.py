@@ -24,14 +24,14 @@ def run(script: str, *arguments: object, module: Path = MODULE,
 
 
 def said(*arguments: object, code: int = 0, module: Path = MODULE, **environment: str) -> str:
-    """What `install.sh` says, on stderr if it fails; it ends with this exit code."""
+    """The output of `install.sh`, of stderr if it fails; it ends with this exit code."""
     answer = run("install.sh", *arguments, module=module, **environment)
     assert answer.returncode == code, answer.stderr
     return answer.stderr if code else answer.stdout
 
 
 def with_tool(folder: Path, name: str, text: str) -> str:
-    """A PATH on which a command prints a text."""
+    """A PATH with a command that prints a text."""
     folder.mkdir()
     (folder / "text").write_text(text)
     (folder / name).write_text(f"#!/bin/sh\ncat {folder}/text\n")

@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def installed(root: Path) -> Path:
-    """Where it is when it is installed."""
+    """The folder of the installed module."""
     return root / MODULE_PATH / "equilibrium"
 
 

@@ -38,7 +38,7 @@ def option(session: Session, name: str) -> str:
     return run(session, f"config get mgr mgr/equilibrium/{name}").strip()
 
 
-# -- what has been done before a block is pasted ---------------------------------------------------
+# -- before a block is pasted ---------------------------------------------------------------------
 
 def expanded(session: Session, shell: Shell) -> None:
     shell.paste(_NOREBALANCE)
@@ -67,7 +67,7 @@ def nothing(session: Session, shell: Shell) -> None:
     """For most blocks."""
 
 
-# -- true where a block has ended as its page says -------------------------------------------------
+# -- the claims of pages, after a block -----------------------------------------------------------
 
 def is_on(session: Session, shell: Shell) -> bool:
     return bool(ask(session, "status")["active"])
@@ -139,7 +139,7 @@ def has_written_a_state(session: Session, shell: Shell) -> bool:
 
 
 class Story(NamedTuple):
-    """What was before, and how it ends."""
+    """Functions for the beginning and the end."""
 
     begins: Act
     ends: Act

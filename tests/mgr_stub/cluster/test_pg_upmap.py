@@ -1,4 +1,4 @@
-"""What becomes of upmaps where no line tells it; the rest is in the stories."""
+"""Upmaps in states that no command line makes; the rest is in the stories."""
 from __future__ import annotations
 
 import json

@@ -84,7 +84,7 @@ osd |set-n               set-nearfull-ratio
 nonsense |
 """))
 def test_completion(session: Any, line: str, wanted: str) -> None:
-    """Behind | is what is to be completed."""
+    """The text after | is completed."""
     before, _, text = line.partition("|")
     assert Prompt(session, _print_answer).candidates(before, text) == wanted.split()
 
@@ -115,14 +115,14 @@ class Terminal:
         return bool(select.select([self.ours], [], [], seconds)[0])
 
     def until(self, text: bytes) -> None:
-        """Reads what is shown up to these words."""
+        """Reads the output up to these words."""
         while text not in self.seen:
             assert self.has_more(90), self.seen
             self.seen += os.read(self.ours, 4096)
         self.seen = self.seen.partition(text)[2]
 
     def types(self, keys: bytes, shown: bytes) -> None:
-        """At the prompt, and waits for what comes of it."""
+        """Types at the prompt, and waits for an output."""
         self.until(b"equilibrium> ")
         os.write(self.ours, keys)
         self.until(shown)

@@ -1,4 +1,4 @@
-"""Lines of the simulation that are refused: their code, and words of what is said."""
+"""Lines of the simulation that are refused: the code, and words of the message."""
 from __future__ import annotations
 
 from typing import Any

@@ -23,7 +23,7 @@ from .conftest import Ceph
 
 
 def output_of(path: Path, capsys: Any, *lines: str) -> str:
-    """What these lines print for the cluster of a file."""
+    """The output of these lines for the cluster of a file."""
     capsys.readouterr()
     words = ["--state", str(path)]
     for line in lines:
@@ -143,7 +143,7 @@ def fails(ceph: Ceph, capsys: Any, text: str, name: str = "state.json") -> None:
     assert sorted(os.listdir(ceph.out)) == before
 
 
-#: The command, what it does, and what is said of it.
+#: The command, its script, and words of the message.
 FAILURES = """
 pg dump         echo 'Error EACCES: access denied: does your client key have mgr caps?' >&2; exit 13
   mgr caps?; the key needs: mon 'allow r' mgr 'allow r'

@@ -159,7 +159,7 @@ def test_frozen_statistics(session: Any) -> None:
 
 
 def kb_used(session: Any) -> int:
-    """Of osd.4, as the mgr has it."""
+    """The used KiB of osd.4 in the mgr."""
     return int(session.mgr.get("osd_stats")["osd_stats"][4]["kb_used"])
 
 

@@ -17,7 +17,7 @@ REFUSED, CLEAN = "active+remapped+backfill_toofull", "active+clean"
 
 
 def most_slots(session: Any) -> int:
-    """Of an OSD, as the source or as a target of what is copied now."""
+    """The most slots of an OSD for reading, or for writing."""
     local: List[int] = []
     remote: List[int] = []
     for pg in session.simulation.backfill.moving():

@@ -25,7 +25,7 @@ def rows(session: Any) -> Dict[Tuple[int, int], Tuple[int, int]]:
 
 
 def ratio(session: Any, pool: int, osd: int) -> float:
-    """Of allocated to stored bytes, as the mgr has it."""
+    """The ratio of allocated to stored bytes in the mgr."""
     allocated, data_stored = rows(session)[pool, osd]
     return allocated / data_stored
 
