@@ -8,6 +8,7 @@ and changes that free space before those that need it. All other changes keep th
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import (
@@ -42,11 +43,14 @@ class Decision(NamedTuple):
     @property
     def leading(self) -> Optional[Verdict]:
         """Returns the most common reason for waiting, by shards; None if nothing waits."""
-        shards: Dict[str, int] = {}
+        shards: Counter[str] = Counter()
+        first: Dict[str, Verdict] = {}
         for change, verdict in self.waiting:
-            shards[verdict.code] = shards.get(verdict.code, 0) + change.shards
-        most = max(shards, key=lambda code: shards[code], default=None)
-        return next((verdict for _, verdict in self.waiting if verdict.code == most), None)
+            shards[verdict.code] += change.shards
+            first.setdefault(verdict.code, verdict)
+        for code, _ in shards.most_common(1):
+            return first[code]
+        return None
 
     @property
     def holds_up(self) -> bool:

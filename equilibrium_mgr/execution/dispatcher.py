@@ -76,9 +76,6 @@ class SentBefore(NamedTuple):
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
 
 
-_NOTHING_SENT = SentBefore({}, {}, {}, {})
-
-
 class UpmapDispatcher:
     """The only sender of upmap items. `rejected` is replaced whole: commands read it."""
 
@@ -100,7 +97,7 @@ class UpmapDispatcher:
         #: PGs with upmap items that this mgr has not seen active yet; None before a snapshot
         self._unseen: Optional[FrozenSet[str]] = None
         self._inactive = InactivePools()
-        self._sent_before = _NOTHING_SENT   # until the first snapshot
+        self._sent_before = SentBefore({}, {}, {}, {})
         self._restored_at = -inf            # seconds since the epoch
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
@@ -109,8 +106,7 @@ class UpmapDispatcher:
         self._sent_before, self._restored_at = sent, self._clock()
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
-        self.cooldown.restore(sent.moved)
-        self.made_way.restore(sent.made_way)
+        self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
         self.pending.sent_before = frozenset(sent.moved)
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
@@ -125,19 +121,18 @@ class UpmapDispatcher:
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
-        last = self._sent_before
         if self._unseen is None:   # the first snapshot of this mgr
+            last = self._sent_before
             self.pending.restore_sending(last.in_flight, snapshot, now)
             self.pending.restore_log_recovery(snapshot)
+            for pgid, (at, osds) in last.withheld.items():
+                self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
-        for pgid, (at, osds) in last.withheld.items():
-            self._note_withheld(pgid, osds, snapshot, at)
-        self._sent_before = _NOTHING_SENT   # not before: a round that fails is tried again
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
@@ -346,7 +341,8 @@ class UpmapDispatcher:
             if not is_permitted:
                 return None
             # counted before they are sent, so that the throttle counts them even if that fails
-            for change in moving(batch, before):
+            moved = moving(batch, before)
+            for change in moved:
                 self.pending.add(change, before, now)
                 self.is_watched = True
             handed_over = self._gateway.submit_upmaps(batch)
@@ -362,7 +358,7 @@ class UpmapDispatcher:
                        len(batch), snapshot.epoch, len(result.sent), len(result.rejected),
                        len(result.unanswered))
         execution.apply(result)
-        self._account(execution, moving(batch, before), result, before, snapshot)
+        self._account(execution, moved, result, before, snapshot)
         self._start_waits(result, before, snapshot, now)
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
@@ -410,14 +406,10 @@ class UpmapDispatcher:
         self.pending.confirm(moved, snapshot.epoch)
         added = {change.pgid for change in moved}
         if result.unanswered:
-            wanted = {change.pgid for change in execution.wanted}
+            given_up = added.difference([change.pgid for change in execution.wanted])
             for change in result.unanswered:
-                if change.pgid in added and change.pgid not in wanted:  # given up
+                if change.pgid in given_up:
                     entries.pop(change.pgid, None)
-        for change in result.sent:
-            pg = before.pgs[change.pgid]
-            if takes_back(pg, change.up_after, before.is_positional(pg)):
-                entries.pop(change.pgid, None)
         for dropped in result.rejected:
             pgid = dropped.change.pgid
             if pgid in added and before.items_of(pgid) == snapshot.items_of(pgid):
@@ -430,9 +422,12 @@ class UpmapDispatcher:
             others, result.rejected, topology_of(snapshot.crush_version, snapshot.osds), now)
         withheld = self.withheld(before)
         for change in result.sent:
-            if change.pgid in withheld:
-                targets = change.lost_by.difference(before.pgs[change.pgid].holders)
-                self._note_withheld(change.pgid, targets, before, now)
+            pg = before.pgs[change.pgid]
+            if takes_back(pg, change.up_after, before.is_positional(pg)):
+                entries.pop(pg.pgid, None)
+            if pg.pgid in withheld:
+                self._note_withheld(
+                    pg.pgid, change.lost_by.difference(pg.holders), before, now)
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:

@@ -66,7 +66,7 @@ class PendingMoves:
         coming = tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains])
         leaving = tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses])
         self.entries[change.pgid] = _pending(
-            pg, change.shards, coming, leaving, before.epoch + 1, now)._replace(before=before.epoch)
+            pg, change.shards, coming, leaving, before.epoch + 1, now, before.epoch)
 
     def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
                         now: float) -> None:
@@ -177,7 +177,7 @@ class PendingMoves:
 
 
 def _pending(pg: Pg, shards: int, gains: SizedShards, losses: SizedShards, epoch: int,
-             sent_at: float) -> PendingMove:
+             sent_at: float, before: Optional[int] = None) -> PendingMove:
     return PendingMove(
         copies=pg.objects * shards,
         shards=shards,
@@ -185,7 +185,8 @@ def _pending(pg: Pg, shards: int, gains: SizedShards, losses: SizedShards, epoch
         epoch=epoch,
         sent_at=sent_at,
         gains=gains,
-        losses=losses)
+        losses=losses,
+        before=before)
 
 
 def misplaced_copies(snapshot: Snapshot, pg: Pg) -> int:

@@ -17,6 +17,7 @@ at once with the corrected sizes, and `execute` those of its plan.
 """
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import (
     Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple)
 
@@ -156,17 +157,16 @@ class SizeCorrections:
         That is the correction of the time when they were sent, plus the new excess.
         """
         now = snapshot.taken_at
-        bytes_of: Dict[int, int] = {}      # pool id → bytes that have arrived
-        objects_of: Dict[int, int] = {}
-        added_of: Dict[int, float] = {}    # of these bytes, the corrections of then
+        bytes_of: Counter[int] = Counter()      # pool id → bytes that have arrived
+        objects_of: Counter[int] = Counter()
+        added_of: Dict[int, float] = defaultdict(float)   # of these, the corrections of then
         for pgid, measured in watch.pgids.items():
             pg = snapshot.pgs.get(pgid)
             if pg is None or osd.id not in pg.up or osd.id not in pg.acting:
                 continue
-            size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
-            bytes_of[pg.pool] = bytes_of.get(pg.pool, 0) + size
-            objects_of[pg.pool] = objects_of.get(pg.pool, 0) + pg.objects
-            added_of[pg.pool] = added_of.get(pg.pool, 0.0) + measured * pg.objects
+            bytes_of[pg.pool] += osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
+            objects_of[pg.pool] += pg.objects
+            added_of[pg.pool] += measured * pg.objects
         excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
         excess -= sum(added_of.values())
         arrived = sum(bytes_of.values())

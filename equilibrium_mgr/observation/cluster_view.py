@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache, partial
 from typing import (
     Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
@@ -132,22 +132,18 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
     (PeeringState::WaitLocalRecoveryReserved), even the OSD that the shard leaves.
     """
     found: Dict[Tuple[str, int], List[str]] = {}   # (state, OSD) → PGs
-    needed: Dict[Tuple[str, int], float] = {}
+    most: Dict[str, float] = defaultdict(float)   # state → utilization; one ratio is for all OSDs
     waiting = [pg for pg in piecewise(snapshot.pgs.values(), _STATES_A_PIECE)
                if TOOFULL in pg.state]
     for pg in sorted(waiting, key=lambda pg: (pg.pool, pg_number(pg.pgid))):
         state = BACKFILL_TOOFULL if BACKFILL_TOOFULL in pg.state else RECOVERY_TOOFULL
         for osd, utilization in _too_full_osds(snapshot, pg, state):
-            key = state, osd
-            found.setdefault(key, []).append(pg.pgid)
-            needed[key] = max(needed.get(key, 0.0), utilization)
+            found.setdefault((state, osd), []).append(pg.pgid)
+            with_all = 0.0
             if state == BACKFILL_TOOFULL:
                 one = snapshot.osds[osd]
                 with_all = (one.used_bytes + one.inbound_bytes) / one.size_bytes
-                needed[key] = max(needed[key], with_all)
-    most: Dict[str, float] = {}   # one ratio is for all OSDs
-    for (state, _), ratio in needed.items():
-        most[state] = max(most.get(state, ratio), ratio)
+            most[state] = max(most[state], utilization, with_all)
     entries: List[TooFull] = []
     for (state, osd), pgids in found.items():
         utilization = snapshot.osds[osd].utilization or 0.0

@@ -464,19 +464,16 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
     be sent to it. Returns None if something is left and nothing has arrived yet."""
-    left = dict(wanted)
+    left = Counter(wanted)
     own = sum(wanted.values())
-    targets: Set[int] = set()
-    for osd, count in wanted.items():
-        if count > 0:
-            targets.add(osd)
+    targets = {osd for osd, count in wanted.items() if count > 0}
     for shard in movements:
         is_ours = shard.origin == PLAN
         if is_ours:
             own += shard.left_bytes
         if shard.target is None:
             continue
-        left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
+        left[shard.target] += shard.left_bytes
         if is_ours:
             targets.add(shard.target)
     if not own:

@@ -139,7 +139,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-pending",
         "what is sent is entered before it goes", (
             Edit(DISPATCHER,
-                 "            for change in moving(batch, before):\n"
+                 "            for change in moved:\n"
                  "                self.pending.add(change, before, now)\n",
                  ""),
             Edit(PENDING_MOVES,
