@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
+from ..execution.dispatcher import has_same_states
 from ..execution.outcomes import (
     Items, Refusals, Verdict, WaitingChange, WaitingGroup, waiting_groups)
 from ..execution.execution import Execution, ExecutionProgress
@@ -139,11 +140,7 @@ def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
         return False
     if snapshot.osds.keys() != summary.osds.keys():
         return False
-    for number, osd in summary.osds.items():
-        then = snapshot.osds[number]
-        if (then.up, then.is_in, then.reweight) != (osd.up, osd.is_in, osd.reweight):
-            return False
-    return True
+    return has_same_states(snapshot, summary)
 
 
 def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[WaitingGroup, ...]:

@@ -176,7 +176,7 @@ def _fullness_of(state: ThrottleState, candidate: Candidate, osd: Osd) -> Option
     # statistics are not exact to half a shard
     if most is not None and peak - state.shard_bytes(candidate, osd.id) // 2 > most:
         return Verdict(codes.REWEIGHT, numbers={
-            "osd": osd.id, "peak_bytes": peak, "share_bytes": most, "held": held_sentence(osd)})
+            "osd": osd.id, "held": held_sentence(osd)})
     return None
 
 

@@ -156,9 +156,7 @@ class UpmapDispatcher:
                          default=0)
         waiting = [pg for pg in snapshot.in_flight().values()
                    if ACTIVATING in pg.state or self.pending.is_unreported(pg, newest)]
-        for pgid in sorted(self._unseen):
-            if _is_unheard_of(pgs[pgid], snapshot):
-                waiting.append(pgs[pgid])
+        waiting += [pgs[pgid] for pgid in self._unseen if _is_unheard_of(pgs[pgid], snapshot)]
         unknown = [pgid for pgid in self._unseen if UNKNOWN in pgs[pgid].state]
         # some PGs have not reported since they were sent
         unreported = [pgid for pgid, entry in entries.items()
@@ -379,7 +377,8 @@ class UpmapDispatcher:
                 batch = _allowed(batch, before, now, is_motionless)
             is_newest = gateway.epoch() == now.epoch
             if not is_newest and left == 0:
-                is_newest = _has_same_osds(now, gateway.summary(with_map_settings=True))
+                summary = gateway.summary(with_map_settings=True)
+                is_newest = has_same_states(now, summary) and _has_no_more_flags(now, summary)
             if is_newest:
                 guard = cluster_guard(now, gateway.have_mon_connection(),
                                       gateway.builtin_balancer_active(), is_motionless)
@@ -567,11 +566,13 @@ def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]
     return None if osd is None else (osd.up, osd.is_in, osd.reweight)
 
 
-def _has_same_osds(snapshot: Snapshot, summary: ClusterSummary) -> bool:
-    """Returns True if a newer osdmap has no other flag, and no OSD is up, in or weighted
-    differently."""
-    if summary.flags is None or not summary.flags.issubset(snapshot.flags):
-        return False
+def _has_no_more_flags(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    return summary.flags is not None and summary.flags.issubset(snapshot.flags)
+
+
+def has_same_states(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    """Returns True if no OSD of a summary is up, in or weighted differently than in the
+    snapshot."""
     for number, osd in summary.osds.items():
         if _state(snapshot, number) != (osd.up, osd.is_in, osd.reweight):
             return False

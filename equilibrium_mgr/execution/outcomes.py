@@ -15,7 +15,7 @@ from typing import (
     Any, Container, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
     Sequence, Tuple)
 
-from ..plan.model import PgChange
+from ..plan.model import PgChange, typed
 from ..planner.refusal_census import Census
 from ..runtime.formatting import plural
 from ..runtime.waiting import doubled
@@ -293,9 +293,9 @@ def restored(rows: Iterable[Any], now: float) -> Items:
     """Returns the rejections that another mgr has stored, none if they are garbled."""
     found: Items = {}
     try:
-        for pgid, reason, mark, at, is_refused, _, tries in rows:
-            found[pgid] = Rejection(
-                str(reason), mark, min(float(at), now), is_refused, tries=int(tries))
+        for pgid, *fields in rows:
+            item: Rejection = typed(fields, Rejection)
+            found[pgid] = item._replace(at=min(item.at, now))
     except (TypeError, ValueError):
         return {}
     return found

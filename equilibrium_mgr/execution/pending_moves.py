@@ -63,8 +63,8 @@ class PendingMoves:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = before.changed_shards(pg, change.up_after)
-        coming = tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains])
-        leaving = tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses])
+        coming = [(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains]
+        leaving = [(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses]
         self.entries[change.pgid] = _pending(
             pg, change.shards, coming, leaving, before.epoch + 1, now, before.epoch)
 
@@ -84,8 +84,8 @@ class PendingMoves:
             if pg.is_moving and pg_states.REMAPPED in pg.state:
                 continue
             pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
-            coming = tuple([(target, pg.shard_bytes) for _, target in pairs])
-            leaving = tuple([(source, pg.shard_bytes) for source, _ in pairs])
+            coming = [(target, pg.shard_bytes) for _, target in pairs]
+            leaving = [(source, pg.shard_bytes) for source, _ in pairs]
             move = _pending(pg, len(pairs) or 1, coming, leaving, before + 1, sent_at)
             self.entries[pgid] = move._replace(heard_by=now + _HEARD_SECONDS)
 
@@ -111,8 +111,8 @@ class PendingMoves:
             if not gains or not moved.issuperset(gains):
                 continue
             if len(losses) == len(gains) or pgid in self.sent_before:
-                coming = tuple([(osd, pg.shard_bytes) for osd in gains])
-                leaving = tuple([(osd, pg.shard_bytes) for osd in losses])
+                coming = [(osd, pg.shard_bytes) for osd in gains]
+                leaving = [(osd, pg.shard_bytes) for osd in losses]
                 self.entries[pgid] = _pending(
                     pg, len(gains), coming, leaving, snapshot.epoch, snapshot.taken_at)
 

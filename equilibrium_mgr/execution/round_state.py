@@ -181,7 +181,7 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         gains = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.gains]
         losses = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.losses]
-        self.traffic.add(tuple(gains), tuple(losses))
+        self.traffic.add(gains, losses)
         if self._shards is not None:
             self._shards.update(candidate.gains)
 

@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from typing import (
     Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple)
 
-from ..plan.model import PgChange
+from ..plan.model import PgChange, typed
 from ..runtime.formatting import format_bytes, format_deadline
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Osd, Snapshot, pool_of
@@ -247,7 +247,8 @@ class SizeCorrections:
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Restores the state of another mgr. Ignores a state that it cannot read."""
         try:
-            rows = [_restored(*row) for row in dump.get("stopped", ())]
+            rows: List[Misprediction] = [
+                typed(row, Misprediction) for row in dump.get("stopped", ())]
             added = {int(pool): float(value)
                      for pool, value in dump.get("bytes_per_object", {}).items()}
             self.measured_at = float(dump.get("measured_at", 0.0))
@@ -263,13 +264,6 @@ def sentence(found: Misprediction, name: str) -> str:
     return (f"pool '{name}' took {format_bytes(found.measured_bytes)} on osd.{found.osd} where"
             f" {format_bytes(found.predicted_bytes)} were predicted; a few of its shards go"
             f" again from {format_deadline(found.until)}, with the measured size")
-
-
-def _restored(pool: Any, osd: Any, predicted: Any, measured: Any, found_at: Any, tries: Any = 1,
-              *_newer: Any) -> Misprediction:
-    """Returns a misprediction as `to_dict` has written it. Versions before wrote no tries."""
-    return Misprediction(
-        int(pool), int(osd), int(predicted), int(measured), float(found_at), int(tries))
 
 
 def _shrunk_bytes(number: int, watch: _Watch, snapshot: Snapshot) -> int:

@@ -15,8 +15,8 @@ from itertools import combinations, islice, permutations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
-from ..plan.model import FREEZE, PgChange, Plan, Usage
-from ..plan.options import AIMS, effective_fill_limit
+from ..plan.model import FREEZE, PgChange, Plan
+from ..plan.options import effective_fill_limit
 from ..planner.planner import CONVERGED
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
@@ -302,7 +302,6 @@ def freeze(snapshot: Snapshot) -> Freeze:
                                      pin.obstacle))
             skipped[pin.obstacle] += pin.moving
     plan = Plan(epoch=snapshot.epoch, stop_reason=CONVERGED, moves=(),
-                changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
-                skipped=dict(sorted(skipped.items())), aim=AIMS[0], bounds={}, kind=FREEZE)
+                changes=tuple(changes), skipped=dict(sorted(skipped.items())), kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,
                   tuple(unpinned))

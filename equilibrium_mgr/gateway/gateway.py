@@ -128,7 +128,7 @@ class Gateway:
         Raises NotReady.
         """
         osdmap = self._mgr.get_osdmap()
-        epoch = int(osdmap.get_epoch())
+        epoch = osdmap.get_epoch()
         flags, client = self._settings_of_map(epoch) if with_map_settings else (None, None)
         osd_stats = self._get("osd_stats")["osd_stats"]
         pg_status = self._get("pg_status")
@@ -139,11 +139,11 @@ class Gateway:
         return ClusterSummary(
             taken_at=now,
             epoch=epoch,
-            crush_version=int(osdmap.get_crush_version()),
+            crush_version=osdmap.get_crush_version(),
             osds=osds,
             pools=summarize_pools(pool_stats, pg_status),
-            misplaced_copies=int(pg_status.get("misplaced_objects", 0)),
-            degraded_copies=int(pg_status.get("degraded_objects", 0)),
+            misplaced_copies=pg_status.get("misplaced_objects", 0),
+            degraded_copies=pg_status.get("degraded_objects", 0),
             mon_connected=self.have_mon_connection(),
             builtin_active=self.builtin_balancer_active(),
             fullness=fullness_of(self._get("health")["json"]),
@@ -200,7 +200,7 @@ class Gateway:
         found: Dict[int, PoolSpaceNow] = {}
         for pool in self._get("df").get("pools", []):
             figures = map(pool.get("stats", {}).get, ("stored", "percent_used", "max_avail"))
-            found[int(pool["id"])] = PoolSpaceNow(str(pool["name"]), *figures)
+            found[pool["id"]] = PoolSpaceNow(pool["name"], *figures)
         return found
 
     def device_classes(self) -> Set[str]:
@@ -214,10 +214,7 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """Returns the osdmap's present require_min_compat_client; waits for no monitor."""
-        known = self._map_settings.get(self.epoch())
-        if known is not None:
-            return known[1]
-        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
+        return str(self.map_fields()["min_compat_client"])
 
     def have_mon_connection(self) -> bool:
         """Returns True unless the mgr has lost the monitors."""

@@ -96,18 +96,13 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     """Returns the sums of movements."""
-    ours: List[Movement] = []
-    others: List[Movement] = []
-    own_bytes = other_bytes = 0
-    for movement in found:
-        if movement.origin == PLAN:
-            ours.append(movement)
-            own_bytes += movement.left_bytes
-        else:
-            others.append(movement)
-            other_bytes += movement.left_bytes
-    return MovingTotals(len(ours), own_bytes, by_state(ours),
-                        len(others), other_bytes, by_state(others))
+    ours = [one for one in found if one.origin == PLAN]
+    others = [one for one in found if one.origin != PLAN]
+    return MovingTotals(*_sums(ours), *_sums(others))
+
+
+def _sums(found: Sequence[Movement]) -> Tuple[int, int, Sequence[Mapping[str, Any]]]:
+    return len(found), sum([one.left_bytes for one in found]), by_state(found)
 
 
 def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:

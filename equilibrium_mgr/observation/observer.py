@@ -280,8 +280,9 @@ def _is_due_at_rest(then: ClusterSummary, now: ClusterSummary, elapsed: float,
 def _longest_seconds(summary: ClusterSummary) -> float:
     """Returns the longest time between two snapshots of a cluster that is not idle."""
     fullness = summary.fullness
-    if fullness.backfillfull or fullness.full or _are_toofull(summary):
-        return _SPACE_SECONDS   # each OSD that deletes a shard lets another move go
+    # each OSD that deletes a shard lets another move go
+    if fullness.backfillfull or fullness.full or _count_pgs(summary, pg_states.FULL):
+        return _SPACE_SECONDS
     return LONGEST_SECONDS
 
 
@@ -315,11 +316,6 @@ def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """Returns the number of PGs in a state of copying. They stay in it while a flag stops them."""
     return _count_pgs(summary, pg_states.COPIED)
-
-
-def _are_toofull(summary: ClusterSummary) -> bool:
-    """Returns True if PGs wait because an OSD is too full for them."""
-    return _count_pgs(summary, pg_states.FULL) > 0
 
 
 def _count_pgs(summary: ClusterSummary, states: FrozenSet[str]) -> int:

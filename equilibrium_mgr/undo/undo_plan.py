@@ -4,8 +4,7 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..crush.placement import NO_OSD
-from ..plan.model import CANCEL, UNDO, PgChange, Plan, Usage, moves_nothing, takes_back
-from ..plan.options import AIMS
+from ..plan.model import CANCEL, UNDO, PgChange, Plan, moves_nothing, takes_back
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
@@ -236,11 +235,6 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
         stop_reason=CONVERGED,
         moves=tuple(planned.moves),
         changes=tuple(changes),
-        before=Usage({}, {}),
-        after=Usage({}, {}),
-        skipped={},
-        aim=AIMS[0],
-        bounds={},
         kind=kind)
     order = list(turns.values())
     return UndoResult(plan, not_restored, order.count(0), order.count(1))
