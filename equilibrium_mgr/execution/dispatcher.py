@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterator, List, Mapping,
+    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterable, Iterator, List, Mapping,
     NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
@@ -102,12 +102,10 @@ class UpmapDispatcher:
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
         """Takes over from the last mgr. `learnt`: its `to_dict`."""
-        self.is_watched = bool(sent.in_flight)
         self._sent_before, self._restored_at = sent, self._clock()
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
         self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
-        self.pending.sent_before = frozenset(sent.moved)
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
@@ -124,7 +122,7 @@ class UpmapDispatcher:
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
             self.pending.restore_sending(last.in_flight, snapshot, now)
-            self.pending.restore_log_recovery(snapshot)
+            self.pending.restore_log_recovery(snapshot, last.moved)
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
@@ -209,8 +207,7 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """Decides which changes of the execution may go now. Does not change the execution."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
-        limits = self._limits(snapshot, settings, max_misplaced_ratio)._replace(
-            in_flight=self.pending.entries.keys() - execution.unanswered.keys())
+        limits = self._limits(snapshot, settings, max_misplaced_ratio, execution.unanswered)
         if execution.kind == UNDO:   # it is for PGs that were moved a moment ago
             limits = limits._replace(cooling={})
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
@@ -222,8 +219,8 @@ class UpmapDispatcher:
         return ThrottleState(snapshot, self._limits(snapshot, settings, max_misplaced_ratio),
                              blocked_pools(snapshot), self.osd_traffic(snapshot))
 
-    def _limits(self, snapshot: Snapshot, settings: Settings,
-                max_misplaced_ratio: float) -> ThrottleLimits:
+    def _limits(self, snapshot: Snapshot, settings: Settings, max_misplaced_ratio: float,
+                unanswered: Iterable[str] = ()) -> ThrottleLimits:
         now = self._clock()
         moved = self.cooldown.moved
         made_way = self.made_way.moved
@@ -236,8 +233,9 @@ class UpmapDispatcher:
         for item in self.rejected.values():
             withheld_at += item.withheld_by
         misplaced = snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot)
+        in_flight = self.pending.entries.keys() - unanswered
         return ThrottleLimits(
-            settings, max_misplaced_ratio, misplaced, dict(self.pending.entries), cooling,
+            settings, max_misplaced_ratio, misplaced, in_flight, cooling,
             self._gateway.max_pg_shards()[1], dict(sorted(withheld_at, reverse=True)),
             self.made_way.seconds_left(now, STEP_SECONDS))
 

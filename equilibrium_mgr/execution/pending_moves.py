@@ -7,7 +7,7 @@ yet are added to it.
 from __future__ import annotations
 
 import math
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
 from ..snapshot import pg_states
@@ -56,8 +56,6 @@ class PendingMoves:
         #: (when it was seen, seconds since the epoch; the shards that its OSDs gained): the OSDs
         #: may not have reported their new utilization
         self.arrivals: List[Tuple[float, SizedShards]] = []
-        #: PGs that the last mgr had sent a while ago, or had in flight for longer
-        self.sent_before: FrozenSet[str] = frozenset()
 
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
@@ -97,11 +95,11 @@ class PendingMoves:
                 return True
         return False
 
-    def restore_log_recovery(self, snapshot: Snapshot) -> None:
+    def restore_log_recovery(self, snapshot: Snapshot, sent: Container[str]) -> None:
         """Adds PGs that an upmap item has moved at any time, and that wait for recovery by their
         log: Ceph counts such copies as degraded, and none of them as misplaced.
 
-        Adds a PG whose old OSD is not known only if the last mgr has sent it.
+        Adds a PG whose old OSD is not known only if the last mgr has `sent` it.
         """
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or pg_states.DEGRADED not in pg.state:
@@ -110,7 +108,7 @@ class PendingMoves:
             moved = {target for _, target in snapshot.items_of(pgid)}
             if not gains or not moved.issuperset(gains):
                 continue
-            if len(losses) == len(gains) or pgid in self.sent_before:
+            if len(losses) == len(gains) or pgid in sent:
                 coming = [(osd, pg.shard_bytes) for osd in gains]
                 leaving = [(osd, pg.shard_bytes) for osd in losses]
                 self.entries[pgid] = _pending(

@@ -214,7 +214,10 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """Returns the osdmap's present require_min_compat_client; waits for no monitor."""
-        return str(self.map_fields()["min_compat_client"])
+        known = self._map_settings.get(self.epoch())
+        if known is not None:
+            return known[1]
+        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
         """Returns True unless the mgr has lost the monitors."""

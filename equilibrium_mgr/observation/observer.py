@@ -175,7 +175,7 @@ class ClusterObserver:
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                              self._cooldown.moved.keys() | self._pending.sent_before, before)
+                              self._cooldown.moved, before)
         try:   # these are only shown: neither a round nor `off` may fail because of them
             if before is not None:
                 elapsed = snapshot.taken_at - before.snapshot.taken_at
