@@ -359,7 +359,7 @@ class AutoPlanner:
             self._wake()
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
-            least_gain=least_gain, rejected_pgs=asked.rejected_pgs | excluded.cooling))
+            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, max_seconds, done):
             self._submitted = True

@@ -161,8 +161,7 @@ class ClusterGuards:
             at = format_local(opening)
             return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,
                            opening - now)
-        text = f"{outside}, which never opens"
-        if min(settings.begin_time, settings.end_time) < 0:
-            text += "; begin_time or end_time cannot be read"
         option = "end_time" if settings.begin_time >= 0 > settings.end_time else "begin_time"
-        return Verdict(codes.WINDOW, text, {"option": option}, WAITING)
+        return Verdict(
+            codes.WINDOW, f"{outside}, which never opens; begin_time or end_time cannot be read",
+            {"option": option}, WAITING)

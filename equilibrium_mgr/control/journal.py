@@ -169,15 +169,16 @@ def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {})
     for row in rows:
-        sent.in_flight.pop(row.pgid, None)
+        pgid = row.pgid
+        at = row.at
+        sent.in_flight.pop(pgid, None)
         if row.shards:
-            sent.moved[row.pgid] = row.at
-            sent.in_flight[row.pgid] = row.at, row.epoch
+            sent.moved[pgid] = at
+            sent.in_flight[pgid] = at, row.epoch
         elif row.kind == UNDO:
-            sent.made_way[row.pgid] = row.at
+            sent.made_way[pgid] = at
         if row.takes_back:
-            targets = {osd for _, osd in set(row.before) - set(row.after)}
-            sent.withheld[row.pgid] = row.at, targets
+            sent.withheld[pgid] = at, {osd for _, osd in set(row.before) - set(row.after)}
     return sent
 
 
@@ -324,24 +325,26 @@ class Journal:
         next mgr must be of the same one. On return both are stored."""
         with self._lock:
             begun_at = now
-            if self.episode is not None:
-                begun_at = self.episode.started_at
-                if not self.episode.moves:   # else it is stored already
-                    self._store.put(EPISODE, self.episode._asdict())
+            episode = self.episode
+            if episode is not None:
+                begun_at = episode.started_at
+                if not episode.moves:   # else it is stored already
+                    self._store.put(EPISODE, episode._asdict())
             shards = {change.pgid: change.shards for change in moving(batch, before)}
             rows = []
             for change in batch:
+                pgid = change.pgid
                 rows.append(ChangeRow(
                     at=now,
                     plan=plan,
                     kind=kind,
                     begun_at=begun_at,
                     epoch=before.epoch,
-                    pgid=change.pgid,
+                    pgid=pgid,
                     raw=change.raw,
-                    before=before.items_of(change.pgid),
+                    before=before.items_of(pgid),
                     after=change.items,
-                    shards=shards.get(change.pgid, 0)))
+                    shards=shards.get(pgid, 0)))
             self.changes.append(rows, now)
             self._store.flush()
 

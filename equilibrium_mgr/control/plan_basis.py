@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from statistics import median
 from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+    Any, Callable, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Tuple)
 
 from ..execution.guards import full_osds
 from ..execution.traffic import OsdTraffic, predicted_utilization
@@ -98,10 +99,15 @@ def basis_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         items=snapshot.upmap_items,
         down_osds=frozenset(down),
         utilization=utilization,
-        unknown_pgs=sum([snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN]),
-        held_pgs=sum([snapshot.skipped.get(why, 0) for why in reasons.LIFTED]),
+        unknown_pgs=_skipped_pgs(snapshot, reasons.UNKNOWN),
+        held_pgs=_skipped_pgs(snapshot, reasons.LIFTED),
         fullness=Fullness(nearfull, backfillfull),
         noise=noise)
+
+
+def _skipped_pgs(snapshot: Snapshot, why: Collection[str]) -> int:
+    """Returns the number of PGs that plans skip for one of these reasons."""
+    return sum([count for reason, count in snapshot.skipped.items() if reason in why])
 
 
 # -- why a new plan is needed ----------------------------------------------------------------------

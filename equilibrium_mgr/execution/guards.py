@@ -224,16 +224,15 @@ class InactivePools:
 
     def __init__(self) -> None:
         self._since: Dict[int, float] = {}   # pool → seconds since the epoch
-        self._seen_at: Optional[float] = None
+        self._seen_at = 0.0
 
     def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
         """Takes in a newer snapshot. Returns the pools that have been inactive for a moment
         only."""
         now = snapshot.taken_at
-        earlier = self._seen_at
-        self._seen_at = now
-        if earlier is None or now < earlier:
+        if now < self._seen_at:
             self._since = {}
+        self._seen_at = now
         self._since = {pool: self._since.get(pool, now)
                        for pool, states in snapshot.pool_states.items() if states.inactive}
         return frozenset(pool for pool, since in self._since.items()

@@ -342,11 +342,6 @@ class ExcludedPgs(NamedTuple):
         """The PGs whose upmap items the monitor did not keep, or that an OSD withheld."""
         return frozenset([pgid for pgid, code in self.codes.items() if code in _OF_MONITOR])
 
-    @property
-    def cooling(self) -> FrozenSet[str]:
-        """The others."""
-        return frozenset(self.codes) - self.rejected
-
     def seconds_of(self, code: str) -> float:
         """Returns the seconds until no PG is left alone for this reason any more."""
         return max([left for pgid, left in self.seconds_left.items() if self.codes[pgid] == code],

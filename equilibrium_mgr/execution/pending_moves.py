@@ -200,9 +200,10 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if not pg.state or pg_states.has_any(pg.state, pg_states.UNREPORTED):
+    state = pg.state
+    if not state or pg_states.has_any(state, pg_states.UNREPORTED):
         return False
-    if as_degraded and pg_states.DEGRADED in pg.state:   # it may wait for recovery by its log
+    if as_degraded and pg_states.DEGRADED in state:   # it may wait for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
@@ -210,7 +211,7 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     # remapped when we sent it
     if entry.before is None or pg.reported_epoch <= entry.before:
         return False
-    return pg_states.REMAPPED in pg.state
+    return pg_states.REMAPPED in state
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:

@@ -157,16 +157,18 @@ class SizeCorrections:
         That is the correction of the time when they were sent, plus the new excess.
         """
         now = snapshot.taken_at
+        number = osd.id
         bytes_of: Counter[int] = Counter()      # pool id → bytes that have arrived
         objects_of: Counter[int] = Counter()
         added_of: Dict[int, float] = defaultdict(float)   # of these, the corrections of then
         for pgid, measured in watch.pgids.items():
             pg = snapshot.pgs.get(pgid)
-            if pg is None or osd.id not in pg.up or osd.id not in pg.acting:
+            if pg is None or number not in pg.up or number not in pg.acting:
                 continue
-            bytes_of[pg.pool] += osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
-            objects_of[pg.pool] += pg.objects
-            added_of[pg.pool] += measured * pg.objects
+            pool = pg.pool
+            bytes_of[pool] += osd.device_bytes(snapshot.shard_bytes(pg, number, pg.up))
+            objects_of[pool] += pg.objects
+            added_of[pool] += measured * pg.objects
         excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
         excess -= sum(added_of.values())
         arrived = sum(bytes_of.values())
@@ -195,12 +197,13 @@ class SizeCorrections:
         stopped = dict(self.stopped)
         added = dict(self.bytes_per_object)
         for found, measured in findings.items():
-            known = stopped.pop(found.pool, found)
+            pool = found.pool
+            known = stopped.pop(pool, found)
             if known.until <= found.found_at:   # it was tried again
                 known = found._replace(tries=known.tries + 1)
-            stopped[found.pool] = max(known, found, key=_excess)._replace(
+            stopped[pool] = max(known, found, key=_excess)._replace(
                 found_at=known.found_at, tries=known.tries)
-            added[found.pool] = max(added.pop(found.pool, 0.0), measured)
+            added[pool] = max(added.pop(pool, 0.0), measured)
         self.measured_at = max([self.measured_at] + [found.found_at for found in findings])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
@@ -252,7 +255,7 @@ class SizeCorrections:
             added = {int(pool): float(value)
                      for pool, value in dump.get("bytes_per_object", {}).items()}
             self.measured_at = float(dump.get("measured_at", 0.0))
-        except (AttributeError, TypeError, ValueError, OverflowError):
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return
         self.stopped = {found.pool: found for found in rows}
         self.bytes_per_object = {pool: value for pool, value in added.items()

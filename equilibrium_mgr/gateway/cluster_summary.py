@@ -113,7 +113,7 @@ def summarize_osds(tree: Mapping[str, Any],
         if osd in osds:
             osds[osd] = osds[osd]._replace(crush_weight=max(weight, osds[osd].crush_weight))
             continue
-        reweight = node.get("reweight", 0.0)
+        reweight = float(node.get("reweight", 0.0))
         report = reports.get(osd, _NOTHING)
         statfs = report.get("statfs") or _NOTHING
         size = statfs.get("total", 0)

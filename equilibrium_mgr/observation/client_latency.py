@@ -104,12 +104,13 @@ class LatencyWatch:
     def _forget(self, now: float) -> None:
         """Forgets points older than the last minutes, or of the future if the clock was set
         back."""
-        while self._points:
-            is_future = self._points[-1][0] > now
-            is_old = len(self._points) > 1 and self._points[1][0] <= now - RECENT_SECONDS
+        points = self._points
+        while points:
+            is_future = points[-1][0] > now
+            is_old = len(points) > 1 and points[1][0] <= now - RECENT_SECONDS
             if not is_future and not is_old:
                 return
-            self._points.popleft()
+            points.popleft()
 
 
 def _since(then: Counters, now: Counters) -> Counters:

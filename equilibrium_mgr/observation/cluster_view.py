@@ -53,9 +53,10 @@ def count_placement(snapshot: Snapshot) -> PlacementCounts:
         acting.update(pg.acting)
     now: Dict[int, Dict[int, float]] = {}
     for pg in snapshot.in_flight().values():
-        if pg.pool not in now:
-            now[pg.pool] = dict(soon[pg.pool])
-        recount(now[pg.pool], snapshot.pools[pg.pool], pg.pgid, pg.up, pg.holders)
+        pool = pg.pool
+        if pool not in now:
+            now[pool] = dict(soon[pool])
+        recount(now[pool], snapshot.pools[pool], pg.pgid, pg.up, pg.holders)
     return PlacementCounts(soon, {**soon, **now}, acting)
 
 

@@ -129,12 +129,13 @@ def _state_of(pg: Pg) -> str:
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
     """Returns the shards of a pending move that the snapshot does not show yet."""
     pg = snapshot.pgs.get(pgid)
-    if pg is None or pg.is_moving or not entry.shards:
+    shards = entry.shards
+    if pg is None or pg.is_moving or not shards:
         return []
     sizes = dict(entry.gains)
-    mean = entry.bytes // entry.shards
-    pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
-    pairs += [(None, None)] * (entry.shards - len(pairs))
+    mean = entry.bytes // shards
+    pairs = list(zip_longest(entry.sources, entry.targets))[:shards]
+    pairs += [(None, None)] * (shards - len(pairs))
     state = _state_of(pg)   # after a failover only this shows that recovery by log fills a new OSD
     found: List[Movement] = []
     for source, target in pairs:
@@ -471,12 +472,12 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
         left[shard.target] += shard.left_bytes
         if is_ours:
             targets.add(shard.target)
+    found = TimeLeft(0.0, None)
     if not own:
-        return TimeLeft(0.0, None)
+        return found
     rate = _typical(rates.by_osd.values())
     if rate <= 0.0:
         return None
-    found = TimeLeft(0.0, None)
     if targets:
         last = max(sorted(targets), key=lambda osd: left[osd])
         found = TimeLeft(left[last] / rate, last)

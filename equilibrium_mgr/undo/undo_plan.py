@@ -76,18 +76,19 @@ def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoRe
              for pg in snapshot.in_flight().values() if has_not_begun(pg)}
     goals: Dict[str, Goal] = {}
     for row in rows(items.keys()):
-        present = items.get(row.pgid)
+        pgid = row.pgid
+        present = items.get(pgid)
         if present is None or row.before == present:
             continue   # the PG is decided, or the monitor has not kept this change
-        del items[row.pgid]
+        del items[pgid]
         if not chosen(row) or not _is_kept(row, present):
             continue
         left = tuple([pair for pair in row.before if pair in present or pair not in row.after])
         goal = _before_motion(snapshot, row, left)
         if goal is None:   # an earlier change set it in motion
-            items[row.pgid] = left
+            items[pgid] = left
         else:
-            goals[row.pgid] = goal
+            goals[pgid] = goal
     return _plan(snapshot, goals, CANCEL)
 
 
@@ -119,12 +120,12 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
             items = snapshot.items_of(pg.pgid)
             before[pg.pgid] = tuple([pair for pair in items if pair[1] not in pg.up[:1]])
     for row in rows(unclear):
-        if row.pgid not in unclear or row.takes_back or (
-                row.after != snapshot.items_of(row.pgid)):
+        pgid = row.pgid
+        if pgid not in unclear or row.takes_back or row.after != snapshot.items_of(pgid):
             continue
         if _is_mapped_alike(snapshot, row):
-            before[row.pgid] = row.before
-            unclear.remove(row.pgid)
+            before[pgid] = row.before
+            unclear.remove(pgid)
     pgs = dict(snapshot.pgs)
     for pgid, items in before.items():
         pg = pgs[pgid]
@@ -213,15 +214,17 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
     changes: List[PgChange] = []
     not_restored: NotRestored = []
     for pgid, goal in piecewise(goals.items(), _PGS_A_PIECE):
-        found: Union[PgChange, Obstacle, None] = None
+        if goal is None:
+            continue
+        found: Union[PgChange, Obstacle]
         if isinstance(goal, Obstacle):
             found = goal
-        elif goal is not None:
+        else:
             found = _change(snapshot, snapshot.pgs[pgid], goal)
-        if isinstance(found, PgChange):
-            changes.append(found)
-        elif found is not None:
+        if isinstance(found, Obstacle):
             not_restored.append((pgid, found))
+        else:
+            changes.append(found)
     turns = {change.pgid: _turn(snapshot, change) for change in changes}
     changes.sort(key=lambda change: turns[change.pgid])
     planned = PlannedChanges(snapshot)
@@ -253,9 +256,10 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     pool = snapshot.pools[pg.pool]
     after = _up_with(snapshot, pg, items)
     motionless = moves_nothing(pg, after, pool.erasure)
-    if pg.immovable is not None and pg.immovable not in TRANSIENT:
-        if not motionless or pg.immovable not in OF_MOTION:
-            return Obstacle(pg.immovable)
+    reason = pg.immovable
+    if reason is not None and reason not in TRANSIENT:
+        if not motionless or reason not in OF_MOTION:
+            return Obstacle(reason)
     if pool.rule is None or len(after) != pool.size:
         return Obstacle("the pool's rule or size has changed")
     broken = pool.rule.refusal(after)
