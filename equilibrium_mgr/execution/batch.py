@@ -162,11 +162,12 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
         for _, _, change in sorted(leaving[osd], key=lambda row: row[:2]):
             if excess <= 0.0:
                 break
-            pg = snapshot.pgs[change.pgid]
+            pgid = change.pgid
+            pg = snapshot.pgs[pgid]
             relief = snapshot.shard_bytes(pg, osd, pg.up)
             excess -= relief
-            if change.pgid not in urgent and relief > 0:
-                urgent[change.pgid] = osd
+            if pgid not in urgent and relief > 0:
+                urgent[pgid] = osd
                 first.append(change)
     return first + [change for change in wanted if change.pgid not in urgent], urgent
 

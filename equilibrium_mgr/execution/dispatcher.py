@@ -119,15 +119,16 @@ class UpmapDispatcher:
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
+        pending = self.pending
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
-            self.pending.restore_sending(last.in_flight, snapshot, now)
-            self.pending.restore_log_recovery(snapshot, last.moved)
+            pending.restore_sending(last.in_flight, snapshot, now)
+            pending.restore_log_recovery(snapshot, last.moved)
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
-        self.pending.remove_arrived(snapshot)
+        pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
@@ -135,7 +136,7 @@ class UpmapDispatcher:
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
         # stops pools whose shards took more than predicted; snapshots use the measured sizes
-        findings = self.corrections.observe(snapshot, self.pending.entries)
+        findings = self.corrections.observe(snapshot, pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
@@ -145,17 +146,18 @@ class UpmapDispatcher:
         entries = self.pending.entries
         pgs = snapshot.pgs
         now = snapshot.taken_at
-        unseen = snapshot.upmap_items if self._unseen is None else self._unseen
-        self._unseen = frozenset([pgid for pgid in piecewise(unseen, _PGS_A_PIECE)
-                                  if pgid in pgs and ACTIVE not in pgs[pgid].state])
+        before = snapshot.upmap_items if self._unseen is None else self._unseen
+        unseen = frozenset([pgid for pgid in piecewise(before, _PGS_A_PIECE)
+                            if pgid in pgs and ACTIVE not in pgs[pgid].state])
+        self._unseen = unseen
         newest = 0
         if entries:
             newest = max([pg.reported_epoch for pg in piecewise(pgs.values(), _PGS_A_PIECE)],
                          default=0)
         waiting = [pg for pg in snapshot.in_flight().values()
                    if ACTIVATING in pg.state or self.pending.is_unreported(pg, newest)]
-        waiting += [pgs[pgid] for pgid in self._unseen if _is_unheard_of(pgs[pgid], snapshot)]
-        unknown = [pgid for pgid in self._unseen if UNKNOWN in pgs[pgid].state]
+        waiting += [pgs[pgid] for pgid in unseen if _is_unheard_of(pgs[pgid], snapshot)]
+        unknown = [pgid for pgid in unseen if UNKNOWN in pgs[pgid].state]
         # some PGs have not reported since they were sent
         unreported = [pgid for pgid, entry in entries.items()
                       if pgid in pgs and pgs[pgid].reported_epoch < entry.epoch]

@@ -276,14 +276,15 @@ class ClusterView(NamedTuple):
         If Ceph's count has grown since the snapshot, it now shows as many of ours. Once all OSDs
         have reported for a while it shows all.
         """
-        if not self.snapshot.object_copies:
+        snapshot = self.snapshot
+        if not snapshot.object_copies:
             return 0.0
         copies = self.misplaced_copies
-        is_counted = (self.statistics_at or 0.0) > self.snapshot.taken_at + _COUNTED_SECONDS
+        is_counted = (self.statistics_at or 0.0) > snapshot.taken_at + _COUNTED_SECONDS
         if not is_counted:
-            grown = max(0, self.misplaced_copies - self.snapshot.misplaced_copies)
+            grown = max(0, copies - snapshot.misplaced_copies)
             copies += max(0, self.uncounted_copies - grown)
-        return copies / self.snapshot.object_copies
+        return copies / snapshot.object_copies
 
     def utilization_now(self, osd: int) -> float:
         """Returns the utilization that the OSD reports; 0 if its size is unknown."""

@@ -188,22 +188,23 @@ class _Origins:
 
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
         """Returns the origin of one shard in flight."""
-        entry = self._pending.get(pg.pgid)
+        pgid = pg.pgid
+        entry = self._pending.get(pgid)
         if entry is not None and (target in entry.targets or not entry.targets):
             return PLAN
-        known = self._known.get((pg.pgid, target))
+        known = self._known.get((pgid, target))
         if known is not None and (known != RECOVERY or source is None):
             return known   # an OSD with the lost copy may come back
         if source is None:
             return RECOVERY
-        is_ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
+        is_ours = pgid in self._sent and (self._earlier is None or known is not None)
         if target not in pg.raw and any(to == target for _, to in items):
             return PLAN if is_ours else UPMAP
         # its target is in the raw mapping: CRUSH maps it differently, or an item was removed
         pool = self._pools[pg.pool]
         if pool.touched:
             return PG_NUM
-        earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
+        earlier = self._earlier.pgs.get(pgid) if self._earlier is not None else None
         if earlier is None:
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):

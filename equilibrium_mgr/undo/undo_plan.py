@@ -156,9 +156,12 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     made = _made(rows, present)
     while made and not chosen(made[0]):
         del made[0]
-    if not made or present == made[0].before:
+    if not made:
         return None
-    goal = made[0].before
+    first = made[0]
+    goal = first.before
+    if present == goal:
+        return None
     later = None
     left = follows = goal   # `left`: by the chosen rows before the later one
     for row in made:
@@ -175,7 +178,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
         return Obstacle(f"{name} has changed it since",
                         f"ceph equilibrium undo {later.plan or 'automatic'}")
-    return goal if _is_mapped_alike(snapshot, made[0]) else Obstacle(REMAPPED)
+    return goal if _is_mapped_alike(snapshot, first) else Obstacle(REMAPPED)
 
 
 def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
