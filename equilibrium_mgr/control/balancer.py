@@ -154,8 +154,12 @@ class Balancer:
         """Replaces the status by one of now."""
         with self._status_lock:
             current = self._current
-            execution = self._slot.execution
-            episode = self._journal.episode
+            slot = self._slot
+            execution = slot.execution
+            journal = self._journal
+            episode = journal.episode
+            observer = self.observer
+            dispatcher = self.dispatcher
             self.status = BalancerStatus(
                 state=current.state,
                 reason=current.reason,
@@ -167,16 +171,16 @@ class Balancer:
                 wanted=execution.wanted if execution is not None else (),
                 deferred=current.waiting,
                 waiting=groups_of(execution, current),
-                sent=dict(self.dispatcher.pending.entries),
-                view=self.observer.view,
-                builtin_active=self.observer.builtin_active,
+                sent=dict(dispatcher.pending.entries),
+                view=observer.view,
+                builtin_active=observer.builtin_active,
                 progress=self._progress(execution, episode, current.code),
-                last_execution=self._slot.last,
+                last_execution=slot.last,
                 episode=episode._asdict() if episode is not None else None,
-                history=self._journal.history,
-                rejected=self.dispatcher.rejected,
+                history=journal.history,
+                rejected=dispatcher.rejected,
                 withheld=self._withheld,
-                mispredicted=self.dispatcher.corrections.stopped,
+                mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status)
 
@@ -303,7 +307,6 @@ class Balancer:
         journal = self._journal
         self._recover()
         self._stop_count = self._slot.stop_count
-        self._record_name()
         try:
             self._plan_store.tidy()
             return self._decide(settings)

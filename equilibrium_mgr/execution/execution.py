@@ -162,9 +162,9 @@ class Execution:
         kept = [*update.sent, *update.done]
         back = ExecutionUpdate(update.taken_back)
         gone = {change.pgid: change.shards for change in kept}
-        for given_up in dropped:
-            gone[given_up.change.pgid] = given_up.change.shards
-            self.dropped_moves += given_up.change.shards
+        for change, _, _ in dropped:
+            gone[change.pgid] = change.shards
+            self.dropped_moves += change.shards
         if gone or back.sent:
             self._replace_wanted(gone, back.sent)
         self.changed_pgs += len(kept) - len(back.sent)

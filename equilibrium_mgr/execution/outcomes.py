@@ -36,15 +36,16 @@ class Refusals(NamedTuple):
     def sentence(self) -> str:
         """Returns the counts of the reason, for people. It is empty if no check rejects the moves,
         or if the state's own sentence says it."""
-        found = self.census.of(self.code)
+        code = self.code
         census = self.census
-        if found is None or self.code in (codes.MIN_GAIN, codes.IMMOVABLE):
+        found = census.of(code)
+        if found is None or code in (codes.MIN_GAIN, codes.IMMOVABLE):
             return ""
         where = (f"{found.pairs} of the {census.pairs} targets for the"
                  f" {plural(census.counted, 'shard')} on osd.{self.osd}")
-        if self.code == codes.GRANULARITY:
+        if code == codes.GRANULARITY:
             return f"whole shards are larger than the difference to {where}"
-        return f"{where} {REASONS[self.code].clause or 'may not be taken for now'}"
+        return f"{where} {REASONS[code].clause or 'may not be taken for now'}"
 
 
 class Verdict(NamedTuple):

@@ -287,20 +287,21 @@ def freeze(snapshot: Snapshot) -> Freeze:
     remapped = snapshot.in_flight()
     given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
-        pin = pin_of(snapshot, pg, given)
+        up, items, count, moving, obstacle = pin_of(snapshot, pg, given)
+        pgid = pg.pgid
+        size = pg.shard_bytes
+        objects = pg.objects
         leaving = shard_changes(pg.acting, pg.up, snapshot.is_positional(pg))[1]
         # a shard that no OSD serves is degraded, not misplaced
-        copies += len([osd for osd in leaving if osd != NO_OSD]) * pg.objects
-        if pin.shards:
-            shards += pin.shards
-            pinned_bytes += pin.shards * pg.shard_bytes
-            pinned_copies += pin.shards * pg.objects
-            changes.append(PgChange(pg.pgid, pg.raw, pg.up, pin.up, pin.items, 0, pg.shard_bytes,
-                                    pg.objects))
-        if pin.obstacle is not None and pin.moving:
-            unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
-                                     pin.obstacle))
-            skipped[pin.obstacle] += pin.moving
+        copies += len([osd for osd in leaving if osd != NO_OSD]) * objects
+        if count:
+            shards += count
+            pinned_bytes += count * size
+            pinned_copies += count * objects
+            changes.append(PgChange(pgid, pg.raw, pg.up, up, items, 0, size, objects))
+        if obstacle is not None and moving:
+            unpinned.append(Unpinned(pgid, moving, moving * size, obstacle))
+            skipped[obstacle] += moving
     plan = Plan(epoch=snapshot.epoch, stop_reason=CONVERGED, moves=(),
                 changes=tuple(changes), skipped=dict(sorted(skipped.items())), kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,

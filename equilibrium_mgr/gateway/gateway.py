@@ -614,17 +614,18 @@ class StrictGateway(Gateway):
             snapshot = self.snapshot()
         except NotReady as error:
             return f"no snapshot yet: {error}"
+        osds = snapshot.osds
         self.up_sets_without((), list(snapshot.pgs)[:1])
-        self.op_latency(snapshot.osds)
-        self.stacked_backfills(snapshot.osds)
-        self.copying_options(min(snapshot.osds))
+        self.op_latency(osds)
+        self.stacked_backfills(osds)
+        self.copying_options(min(osds))
         answer = "no answer of a monitor"
         if flags is not None:
             answer = f"flags: {', '.join(sorted(flags)) or 'none'}"
         classes = ", ".join(sorted(self.device_classes()))
         pgs = len(snapshot.pgs)
         pools = len(snapshot.pools)
-        return (f"read {len(snapshot.osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at"
+        return (f"read {len(osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at"
                 f" epoch {snapshot.epoch}, {answer}")
 
 
