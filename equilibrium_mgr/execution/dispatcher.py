@@ -335,11 +335,11 @@ class UpmapDispatcher:
         if not batch:
             return SentBatch(before)
         now = self._clock()
+        moved = moving(batch, before)
         with permit as is_permitted:
             if not is_permitted:
                 return None
             # counted before they are sent, so that the throttle counts them even if that fails
-            moved = moving(batch, before)
             for change in moved:
                 self.pending.add(change, before, now)
                 self.is_watched = True
