@@ -466,7 +466,7 @@ class Balancer:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall = Stall()
-        self.observer.is_required = True   # once it does not hold any more
+        self.observer.is_required = True   # for the first round without a guard
         self._waits_for_time = guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
