@@ -85,7 +85,7 @@ class BalancerStatus(NamedTuple):
         empty: FrozenSet[int] = frozenset()
         if self.view is not None and _is_same_map(self.view.snapshot, summary):
             empty = summary.without_pgs
-        now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
+        now = self._due(summary)._replace(drains=self.drains.as_of(summary.epoch, empty))
         then = self.decided_on
         if then is None or self.state not in (BALANCED, STUCK):
             return now
@@ -105,6 +105,31 @@ class BalancerStatus(NamedTuple):
             refusals=None,
             since_at=None,
             waiting=(group,) if shards else ())
+
+    def _due(self, summary: ClusterSummary) -> BalancerStatus:
+        """Returns the status after arrivals: changes that have waited for the misplaced limit, and
+        fit below it now, wait for the next round alone."""
+        misplaced = 1.0
+        if self.view is not None:
+            misplaced = self.view._replace(
+                misplaced_copies=summary.misplaced_copies,
+                statistics_at=summary.statistics_at).misplaced_ratio
+        due = {codes.NEXT_BATCH}
+        for group in self.waiting:
+            if group.numbers.get("fits_ratio", -1.0) >= misplaced:
+                due.add(group.code)
+        groups = []
+        shards = 0
+        for group in self.waiting:
+            if group.code in due:
+                shards += group.shards
+            else:
+                groups.append(group)
+        if shards:
+            groups.append(WaitingGroup(codes.NEXT_BATCH, shards))
+        return self._replace(
+            waiting=tuple(sorted(groups, key=lambda group: -group.shards)),
+            reason_code=codes.NEXT_BATCH if self.reason_code in due else self.reason_code)
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:

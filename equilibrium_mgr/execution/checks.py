@@ -211,6 +211,8 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
         "copies": copies,
         "limit_ratio": most / all_copies,
         "limit": format_percent(most / all_copies),
+        # of all copies: the most that may be misplaced when it goes
+        "fits_ratio": max(0.0, allowed - copies) / all_copies,
         "misplaced": format_percent(misplaced / all_copies),
         "own": format_percent(copies / all_copies),
         "option": "urgent_misplaced_ratio" if is_urgent else "max_misplaced_ratio"}

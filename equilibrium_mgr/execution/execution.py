@@ -259,6 +259,7 @@ class Execution:
             "sent_bytes": self.sent_bytes,
             "done_moves": self.done_moves,
             "dropped_moves": self.dropped_moves,
+            "remaining_moves": self.remaining_moves,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 

@@ -25,7 +25,7 @@ def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") ->
 
 CASES = [
     (limited(max_misplaced_ratio=0.2), codes.MISPLACED_ONE_PG, "max_misplaced_ratio",
-     {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.2, "limit": "20.00",
+     {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.2, "limit": "20.00", "fits_ratio": 0.0,
       "misplaced": "25.00", "own": "25.00", "option": "max_misplaced_ratio"}),
     (limited(max_transit_ratio=0.06), codes.MAX_TRANSIT, "max_transit_ratio",
      {"osd": 2, "max_ratio": 0.06}),

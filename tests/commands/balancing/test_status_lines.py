@@ -29,6 +29,20 @@ def test_when_what_was_not_kept_is_tried_again(session: Session, fault: str, end
     assert ends in " ".join(run(session, "equilibrium status").split())
 
 
+def test_what_fits_below_the_misplaced_limit_by_now_waits_for_the_next_round(
+        session: Session) -> None:
+    """Each batch has arrived long before the next may go."""
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01", "sim backfill rate 10G",
+        "equilibrium optimize p", "equilibrium execute p", "sim run 65s")
+    assert ask(session, "status")["waiting"][0]["code"] == "misplaced_limit"
+    run(session, "sim run 40s")
+    status = ask(session, "status")
+    assert [group["code"] for group in status["waiting"]] == ["next_batch"]
+    assert status["misplaced_ratio"] == 0.0 and "for the next round" in status["reason"]
+    assert status["action"] == "nothing; it ends by itself with the next batch (sleep_interval)"
+    assert "misplaced limit" not in run(session, "equilibrium explain")
+
+
 @pytest.mark.parametrize("begin", [
     [], ["equilibrium on", "sim osd down 3"]])
 def test_limit_in_force_is_shown_in_every_state(session: Session, begin: List[str]) -> None:
