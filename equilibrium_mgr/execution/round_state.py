@@ -146,6 +146,7 @@ class ThrottleState:
                 pg=pg,
                 gains=tuple([osd for osd in gains if osd not in is_held]),
                 losses=losses,
+                moves_nothing=moves_nothing(pg, change.up_after, positional),
                 redirects=redirects(pg, change.up_after, positional))
         is_motionless = moves_nothing(pg, change.up_after, positional)
         if not is_motionless and change.shards < len(gains):

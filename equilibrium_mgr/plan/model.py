@@ -74,13 +74,17 @@ def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
 _BEGUN_RATIO = 0.85
 
 
+def least_uncopied(pg: Pg) -> float:
+    """Returns the ratio of its bytes that is still to be copied, of the shard of the PG that has
+    come farthest; 1 if none is on its way."""
+    return min([pg.uncopied.get(osd, pg.uncopied_ratio)
+                for osd in pg.up if osd not in pg.holders], default=1.0)
+
+
 def has_begun(pg: Pg) -> bool:
     """Returns True if a shard of the PG has begun to arrive: with another target Ceph would copy it
     from the beginning, with the same target it goes on."""
-    for osd in pg.up:
-        if osd not in pg.holders and pg.uncopied.get(osd, pg.uncopied_ratio) < _BEGUN_RATIO:
-            return True
-    return False
+    return least_uncopied(pg) < _BEGUN_RATIO
 
 
 def redirects(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:

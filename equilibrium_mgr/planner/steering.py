@@ -5,8 +5,8 @@ that name the lost OSDs. After a change of CRUSH weights shards move where CRUSH
 holds shards where their data is if they may stay there, and chooses other OSDs for shards that have
 no data at their target yet. It adds no copy.
 
-A PG keeps its targets if one of its shards has begun to arrive: Ceph copies a shard from the
-beginning if its target changes, and goes on if it stays.
+A PG gets no other targets if one of its shards has begun to arrive: Ceph copies a shard from the
+beginning if its target changes, and goes on if it stays. Its shards may still be held.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
-from ..plan.model import STEER, Plan, has_begun
+from ..plan.model import STEER, Plan, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes
@@ -27,6 +27,8 @@ from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .objective import STEERED
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
+#: A shard is not held any more if less than this ratio of its bytes is still to be copied.
+_HELD_RATIO = 0.5
 #: Up sets that are tried for the shards of one PG without a place: about 30 ms.
 _MOST_TRIED = 1500
 #: The emptiest OSDs that are tried for each such shard.
@@ -157,8 +159,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "its present placement breaks its CRUSH rule"
     if pg.pgid not in steering.at_rest and not only_lacks_copies(pg, pool):
         return "it moved before the change"
-    if has_begun(pg):
-        return "it has begun to arrive"
+    if least_uncopied(pg) < _HELD_RATIO:
+        return "most of it has arrived"
     if not steering.returned.isdisjoint(snapshot.transfers(pg)[0]):
         return "an OSD has come back that may have its data"
     return None
@@ -198,11 +200,12 @@ class _SteerablePg:
         if not self._may_choose:
             return None
         pins = self._pins() if self._may_hold else []
-        for count in range(len(pins), -1, -1):
+        keeps_targets = has_begun(self._pg)
+        for count in range(len(pins), int(keeps_targets) - 1, -1):
             for part in combinations(pins, count):
-                up = self._completed(dict(part))
+                up = self._completed(dict(part), keeps_targets)
                 if up is not None:
-                    return SteeredPg(up, self._free(up))
+                    return SteeredPg(up, frozenset() if keeps_targets else self._free(up))
         return None
 
     def _pins(self) -> List[Tuple[int, int]]:
@@ -233,12 +236,14 @@ class _SteerablePg:
             return False
         return number in self._rule.block_at(position).weights
 
-    def _completed(self, pins: Dict[int, int]) -> Optional[Osds]:
+    def _completed(self, pins: Dict[int, int], keeps_targets: bool) -> Optional[Osds]:
         """Returns a legal up set with these shards held, the others where CRUSH wants them if that
-        is legal, else on the emptiest OSDs; None if there is none."""
+        is legal, else on the emptiest OSDs unless it `keeps_targets`; None if there is none."""
         wanted = [pins.get(i, osd) for i, osd in enumerate(self._pg.up)]
         if self._is_legal(wanted):
             return tuple(wanted)
+        if keeps_targets:
+            return None
         holes = [i for i in self._coming() if i not in pins]
         if not 1 <= len(holes) <= 2:
             return None
