@@ -18,7 +18,7 @@ from ..plan.store import PlanHead, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, Row, render_table
 from ..report.cluster.cluster_tables import (
-    Columns, cells_of, format_known, format_osd, text_of)
+    Columns, cells_of, format_osd, text_of)
 from ..report.cluster.evaluation import format_change
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
@@ -34,18 +34,14 @@ _NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
 
 
-def _known(epoch: Optional[int]) -> str:
-    return "" if epoch is None else str(epoch)
-
-
 _HEAD = "STATE<|AIM<|SHARDS|SIZE|ROOM|EPOCH|CREATED (UTC)|PLAN<"
 _COLUMNS: Columns = {
     "state": str,
     "purpose": str,
     "shards": str,
-    "bytes": format_known,
+    "bytes": format_bytes,
     "room_gained_bytes": format_change,
-    "osdmap_epoch": _known,
+    "osdmap_epoch": str,
     "created_at": format_time,
     "plan": str}
 _MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|TO %USE"
@@ -200,40 +196,39 @@ def show_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows the plan as shell commands that an operator can read, keep and run."""
     plan = parts.plan(name)
     commands = [change.command() for change in plan.changes]
-    data = {
-        "plan": name,
-        "aim": plan.aim,
-        "osdmap_epoch": plan.epoch,
-        "moves": [_move_json(move) for move in plan.moves],
-        "bytes": plan.bytes,
-        "commands": commands}
+    data = {**_plan_json(name, plan), "commands": commands}
     return CommandAnswer(data, text_of(_comment(name, plan) + commands))
 
 
 def dump_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows everything that the plan holds as JSON, its moves as a table."""
     plan = parts.plan(name)
-    moves = [_move_json(move) for move in plan.moves]
     data = {
-        "plan": name,
-        "aim": plan.aim,
-        "osdmap_epoch": plan.epoch,
+        **_plan_json(name, plan),
         "stop_reason": plan.stop_reason,
         "bounds": plan.bounds,
-        "moves": moves,
-        "bytes": plan.bytes,
         "upmap_items": {change.pgid: list(map(list, change.items)) for change in plan.changes},
         "raw": {change.pgid: list(change.raw) for change in plan.changes},
         "predicted_up": {change.pgid: list(change.up_after) for change in plan.changes},
         "before": usage_to_dict(plan.before),
         "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
-    cells = cells_of(moves, _MOVES_COLUMNS)
+    cells = cells_of(data["moves"], _MOVES_COLUMNS)
     for line, move in zip(cells, plan.moves):
         line.append(_change(move.source_before, move.source_after))
         line.append(_change(move.target_before, move.target_after))
     return CommandAnswer(
         data, text_of([*_comment(name, plan), render_table(_MOVES_HEAD, cells)]))
+
+
+def _plan_json(name: str, plan: Plan) -> Row:
+    """Returns the JSON that `show` and `dump` have in common."""
+    return {
+        "plan": name,
+        "aim": plan.aim,
+        "osdmap_epoch": plan.epoch,
+        "moves": [_move_json(move) for move in plan.moves],
+        "bytes": plan.bytes}
 
 
 def _change(before: float, after: float) -> str:
@@ -260,9 +255,8 @@ def _comment(name: str, plan: Plan) -> List[str]:
              f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        stddev = _change(before.stddev, after.stddev)
-        lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
-                     f" {format_percent(after.max)}%, stddev {stddev}")
+        lines.append(f"# class {device_class}: max %USE {_change(before.max, after.max)}, stddev"
+                     f" {_change(before.stddev, after.stddev)}")
     room = plan.before.room
     later = plan.after.room
     if room is not None and later is not None:   # plans that are made for no gain have none
@@ -283,8 +277,7 @@ def list_plans(parts: ModuleParts) -> CommandAnswer:
                 name, PLANNING, BALANCE, progress.aim, progress.moves, progress.started_at))
     if not plans:
         return CommandAnswer({"plans": []}, _NO_PLANS)
-    cells = cells_of([_with_purpose(plan) for plan in plans], _COLUMNS)
-    lines = [render_table(_HEAD, cells)]
+    lines = [render_table(_HEAD, cells_of(plans, _COLUMNS))]
     for plan in plans:
         if plan["state"] == OUTDATED:
             lines += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
@@ -312,12 +305,14 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
 
 
 def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: float) -> Row:
-    """Returns a plan, JSON-ready, without the fields that only kept plans have."""
+    """Returns a plan, JSON-ready, without the fields that only kept plans have. Its purpose is the
+    aim, or the kind if it is not for balance."""
     return {
         "plan": name,
         "state": state,
         "kind": kind,
         "aim": aim,
+        "purpose": aim if kind == BALANCE else kind,
         "shards": shards,
         "bytes": None,
         "room_gained_bytes": None,
@@ -338,11 +333,6 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
         if is_completed and started_at >= head.created_at:
             return True
     return False
-
-
-def _with_purpose(plan: Row) -> Row:
-    """Returns a plan with the column of its aim, or of its kind if it is not for balance."""
-    return {**plan, "purpose": plan["aim"] if plan["kind"] == BALANCE else plan["kind"]}
 
 
 def remove_plans(parts: ModuleParts, names: List[str]) -> CommandAnswer:

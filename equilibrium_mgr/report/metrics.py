@@ -11,7 +11,6 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
-from ..drain.status import DrainStatus
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
 from ..plan.model import Usage
@@ -23,6 +22,8 @@ GAUGE = "gauge"
 COUNTER = "counter"
 #: Of every family's name, as Ceph's own begin with `ceph_`.
 PREFIX = "ceph_equilibrium_"
+#: Of the value of a label, in the text format.
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class _NotSeen(Exception):
@@ -30,7 +31,7 @@ class _NotSeen(Exception):
 
 
 class _Moment(NamedTuple):
-    """The arguments of `report_metrics`, and the usage of now; None before the first snapshot."""
+    """The arguments of `report_metrics`, and the usage of now; empty before the first snapshot."""
 
     status: BalancerStatus
     totals: Optional[Totals]
@@ -38,7 +39,7 @@ class _Moment(NamedTuple):
     active: bool
     seen: Optional[ClusterView]
     last_round_at: Optional[float]
-    usage: Optional[Usage]
+    usage: Usage
 
     @property
     def view(self) -> ClusterView:
@@ -46,12 +47,6 @@ class _Moment(NamedTuple):
         if self.seen is None:
             raise _NotSeen
         return self.seen
-
-    @property
-    def known_drains(self) -> Optional[DrainStatus]:
-        """Returns the drains; None without any, and before all their OSDs have been seen."""
-        drains = self.status.drains
-        return drains if drains.drains.names and drains.is_known else None
 
 
 def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
@@ -62,7 +57,7 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
     `active`: the option. `view`: with figures of now; None before the first snapshot.
     """
-    usage = None if view is None else view.usage_now()
+    usage = Usage({}, {}) if view is None else view.usage_now()
     moment = _Moment(status, totals, now, active, view, last_round_at, usage)
     families = []
     for name, text, label, figure in _FAMILIES:
@@ -97,30 +92,16 @@ def exposition(families: Iterable[Mapping[str, Any]]) -> str:
     for family in families:
         name = family["name"]
         if family["samples"]:
-            lines += [f"# HELP {name} {_escaped(family['help'])}",
+            lines += [f"# HELP {name} {family['help']}",
                       f"# TYPE {name} {family['type']}"]
         for sample in family["samples"]:
-            lines.append(f"{name}{_labels(sample['labels'])} {_number(sample['value'])}")
+            lines.append(f"{name}{_labels(sample['labels'])} {sample['value']!r}")
     return "\n".join(lines)
 
 
 def _labels(labels: Mapping[str, str]) -> str:
     """Returns the label of a sample in braces; empty without one."""
-    for label, of in labels.items():
-        quoted = _escaped(of).replace('"', '\\"')
-        return f'{{{label}="{quoted}"}}'
-    return ""
-
-
-def _number(value: float) -> str:
-    """Returns whole numbers without a fraction, others with all their digits."""
-    if float(value).is_integer():
-        return str(int(value))
-    return repr(float(value))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
+    return "".join([f'{{{label}="{of.translate(_ESCAPES)}"}}' for label, of in labels.items()])
 
 
 # -- the figures -----------------------------------------------------------------------------------
@@ -219,18 +200,18 @@ def _drained_osds(moment: _Moment) -> float:
 
 
 def _drain_shards(moment: _Moment) -> Optional[float]:
-    drains = moment.known_drains
-    if drains is None:
+    """Returns what is left; None without drains, and before all their OSDs have been seen."""
+    drains = moment.status.drains
+    if not drains.drains.names or not drains.is_known:
         return None
     return sum(left.shards for left in drains.known_left)
 
 
 def _drain_stuck_shards(moment: _Moment) -> Optional[float]:
-    drains = moment.known_drains
     shards = _drain_shards(moment)
-    if drains is None or shards is None:
+    if shards is None:
         return None
-    return min(shards, sum(stuck.shards for stuck in drains.stuck))
+    return min(shards, sum(stuck.shards for stuck in moment.status.drains.stuck))
 
 
 def _drain_safe(moment: _Moment) -> Optional[float]:
@@ -244,14 +225,10 @@ def _drain_safe(moment: _Moment) -> Optional[float]:
 
 
 def _room_bytes(moment: _Moment) -> Optional[float]:
-    if moment.usage is None or moment.usage.room is None:
-        return None
-    return moment.usage.room.bytes
+    return getattr(moment.usage.room, "bytes", None)
 
 
 def _pool_free_bytes(moment: _Moment) -> Figures:
-    if moment.usage is None:
-        return {}
     return {str(pool.pool_id): pool.free_bytes for pool in moment.usage.pools.values()}
 
 
@@ -260,11 +237,11 @@ def _rejected_upmaps(moment: _Moment) -> float:
 
 
 def _moved_bytes(moment: _Moment) -> Optional[float]:
-    return None if moment.totals is None else moment.totals.bytes
+    return getattr(moment.totals, "bytes", None)
 
 
 def _moves(moment: _Moment) -> Optional[float]:
-    return None if moment.totals is None else moment.totals.moves
+    return getattr(moment.totals, "moves", None)
 
 
 def _info(moment: _Moment) -> Figures:

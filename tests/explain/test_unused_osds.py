@@ -29,6 +29,6 @@ def test_hosts_that_no_rule_uses_are_one_line() -> None:
     run(session, *[f"sim host add new{host} 2 2T class=nvme" for host in range(3)],
         "sim run 1m", "equilibrium status", "sim run 1m")
     screen = " ".join(run(session, "equilibrium status").split())
-    assert screen.count("unused:") == 1 and "class nvme; 2 more hosts likewise" in screen
+    assert screen.count("unused:") == 1 and "class nvme and 2 more" in screen
     assert len(ask(session, "status")["unused_hosts"]) == 3
     session.close()

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from ...execution.guards import blocked_pool_reasons
-from ...execution.size_check import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import SAME
 from ...plan.options import osd_id
@@ -21,7 +20,8 @@ from ..cluster.cluster_tables import held_sentences
 from .advice import weights_advice, with_room
 from .context import ExplainContext
 from .facts import (
-    Facts, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of)
+    Facts, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of,
+    stopped_pools)
 from .outage import find_outage
 from .reasons import Explanation, cluster_reason, osd_reason, pg_reason, pool_reason
 
@@ -124,16 +124,8 @@ def _pool(pool: Pool, context: ExplainContext) -> Tuple[Explanation, Facts]:
     soon = view.usage.pools[pool.name]
     now = view.usage_now().pools[pool.name]
     reason = pool_reason(pool, now, soon, set_of(soon.limiting_osd, view), context)
-    stopped = _stopped(context).get(pool.id)
+    stopped = stopped_pools(context.status, view).get(pool.id)
     return reason, explain_pool(pool, view, now, context.settings.pool_ids, stopped)
-
-
-def _stopped(context: ExplainContext) -> Dict[int, str]:
-    """Returns pool id → why the module stopped its moves because of their sizes, and the action
-    that starts them again."""
-    pools = context.snapshot.pools
-    return {pool: sentence(found, pools[pool].name)
-            for pool, found in context.status.mispredicted.items() if pool in pools}
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -157,12 +149,12 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     bounds = view.utilization_bounds
     for osd_set in bounds.sets if bounds is not None else ():
         most, first = max([(view.utilization_now(osd), -osd) for osd in osd_set.osds])
-        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most))
+        sets.append(dict(set_json(osd_set), fullest_osd=-first, max=most))
         sentences += [describe_bound(osd_set, snapshot), _fullest_sentence(osd_set, most, view)]
     obstacles = [osd.unusable_reason() for osd in snapshot.osds.values()]
     unusable = Counter(filter(None, obstacles))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
-    sentences += [reason for _, reason in sorted(_stopped(context).items())]
+    sentences += stopped_pools(status, view).values()
     sentences += [f"pools wait: {reason}"
                   for reason in sorted(set(blocked_pool_reasons(snapshot).values()))]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
@@ -181,8 +173,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
         "skipped_pgs": dict(snapshot.skipped),
         "unusable_osds": dict(unusable),
         "broken_pgs": broken,
-        "outage": None,
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}
+        "outage": None}
     return data, sentences
 
 

@@ -7,7 +7,9 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
 from ...execution.guards import blocked_pool_reasons
+from ...control.status import BalancerStatus
 from ...execution.outcomes import Items
+from ...execution.size_check import sentence
 from ...observation.cluster_view import ClusterView
 from ...plan.model import PoolSpace
 from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
@@ -16,7 +18,6 @@ from ...runtime.formatting import format_bytes, format_percent, named, named_osd
 from ...snapshot.immovable_reasons import OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot
 from ...snapshot.operator_weights import held_advice
-from ..cluster.cluster_tables import best_free_bytes
 from .context import ExplainContext
 
 
@@ -40,17 +41,12 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     reachable = None
     if bounds is not None:
         reachable = bounds.utilizations.get(number)
-    too_full = [entry for entry in view.too_full if entry.osd == number]
     size = osd.device_size
     used = osd.device[1] or osd.used_bytes
     into = osd.device_bytes(osd.inbound_bytes)
     out = osd.device_bytes(osd.outbound_bytes)
-    data = {
+    data: Dict[str, Any] = {
         "osd": number,
-        "device_class": osd.device_class,
-        "host": osd.host,
-        "size_bytes": size,
-        "used_bytes": used,
         "inbound_bytes": into,
         "outbound_bytes": out,
         "utilization": osd.utilization,
@@ -58,15 +54,14 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "reachable": reachable,
         "set": None,
         "bound": None,
-        "cannot_take": osd.unusable_reason(),
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+        "cannot_take": osd.unusable_reason()}
     sentences = []
     if osd.has_statistics:
         in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
         if into or out:
             in_use += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
         sentences.append(in_use)
-    sentences += [entry.sentence() for entry in too_full]
+    sentences += [entry.sentence() for entry in view.too_full if entry.osd == number]
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
         sentences.append(held_advice(osd))
@@ -74,7 +69,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         sentences.append("in the most even placement that the rules allow it would be at"
                          f" {format_percent(reachable)}%")
     if osd_set is not None:
-        data.update(set=set_json(osd_set, snapshot), bound=osd_set.bound)
+        data.update({"set": set_json(osd_set), "bound": osd_set.bound})
         sentences.append(describe_bound(osd_set, snapshot))
     limited = [name for name, space in view.usage_now().pools.items()
                if space.limiting_osd == number and space.stored_bytes > 0]
@@ -125,7 +120,6 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     `stopped`: why the module stopped moves of this pool because of their sizes.
     """
     snapshot = view.snapshot
-    limiting = now.limiting_osd
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     bound = None
@@ -136,11 +130,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "pool": pool.name,
         "pool_id": pool.id,
         "pgs": len(pgs),
-        "stored_bytes": pool.stored_bytes,
-        "free_bytes": now.free_bytes,
-        "limiting_osd": limiting,
         "soon_free_bytes": view.usage.pools[pool.name].free_bytes,
-        "best_free_bytes": best_free_bytes(bound),
         "rule_id": pool.rule_id,
         "immovable": pool.immovable,
         "immovable_pgs": immovable,
@@ -148,7 +138,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "excluded": excluded,
         "stopped": stopped}
     sentences = []
-    osd_set = set_of(limiting, view)
+    osd_set = set_of(now.limiting_osd, view)
     if osd_set is not None:
         sentences.append(describe_bound(osd_set, snapshot))
     if bound is not None:
@@ -188,7 +178,6 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead
     if primary is None and not is_unknown:
         raw = _numbers(pg.raw)
-    too_full = [entry for entry in view.too_full if pgid in entry.pgids]
     data = {
         "pgid": pgid,
         "pool": pool.name,
@@ -201,8 +190,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "upmap_primary": primary,
         "immovable": pg.immovable,
         "rejected": None,
-        "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+        "waits_for": blocked_pool_reasons(snapshot).get(pool.id)}
     if pgid in rejected:
         data["rejected"] = rejected[pgid].reason
     sentences = []
@@ -228,12 +216,9 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
 
 
 def _numbers(osds: Sequence[int]) -> List[Optional[int]]:
-    found: List[Optional[int]] = []
+    found = []
     for osd in osds:
-        if osd == NO_OSD:
-            found.append(None)
-        else:
-            found.append(osd)
+        found.append(None if osd == NO_OSD else osd)
     return found
 
 
@@ -248,6 +233,16 @@ def _osd_name(number: int) -> str:
     return f"osd.{number}"
 
 
+def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
+    """Returns id of each stopped pool → a sentence about it, in the order of the ids. The module
+    stops a pool if its shards take more than it predicted."""
+    names = {}
+    if view is not None:
+        names = {pool.id: pool.name for pool in view.snapshot.pools.values()}
+    return {pool: sentence(found, names.get(pool, str(pool)))
+            for pool, found in sorted(status.mispredicted.items())}
+
+
 # -- bounds ----------------------------------------------------------------------------------------
 
 def set_of(osd: Optional[int], view: ClusterView) -> Optional[OsdSet]:
@@ -259,14 +254,13 @@ def set_of(osd: Optional[int], view: ClusterView) -> Optional[OsdSet]:
     return None
 
 
-def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
+def set_json(osd_set: OsdSet) -> Dict[str, Any]:
     """Returns a set of OSDs with its bound, JSON-ready."""
     return {
         "device_class": osd_set.name,
         "takes": list(osd_set.takes),
         "osds": list(osd_set.osds),
-        "bound": osd_set.bound,
-        "description": describe_bound(osd_set, snapshot)}
+        "bound": osd_set.bound}
 
 
 def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:

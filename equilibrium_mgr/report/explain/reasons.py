@@ -84,10 +84,7 @@ def _fullest_text(fullest: Sequence[Fullest], context: ExplainContext) -> str:
                 f" {filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
     if context.view.utilization_bounds is None:
         return "how even the cluster could be is not known"
-    if context.settings.device_classes is None:
-        return "no pool has data that could be placed otherwise"
-    return ("no OSD of the device classes that are balanced holds data that could be placed"
-            " otherwise")
+    return "no pool has data that balancing could place otherwise"
 
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
