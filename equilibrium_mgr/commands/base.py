@@ -203,12 +203,8 @@ class ModuleParts(NamedTuple):
 
     def being_made(self, name: str) -> CommandError:
         """Returns the error for a plan that is being made."""
-        progress = self.plan_service.plans_in_progress().get(name)
-        moves = 0
-        if progress is not None:   # else it has just been made
-            moves = progress.moves
-        return CommandError(
-            EAGAIN, f"plan '{name}' is being made: {moves} moves so far; try again")
+        return CommandError(EAGAIN, f"plan '{name}' is being made; 'ceph equilibrium ls' shows how"
+                            " far; try again")
 
     def outdated_reason(self, name: str, summary: Optional[ClusterSummary]) -> Optional[str]:
         """Returns which change of the cluster makes all or a part of a kept plan void; None if

@@ -92,17 +92,18 @@ def _no_target(of_pool: str) -> CommandError:
 def _refuse_while_taken_back(parts: ModuleParts, osds: Collection[int]) -> None:
     """Raises CommandError while a plan takes shards back to one of the OSDs."""
     execution = parts.balancer.execution
-    if execution is None or not execution.name or execution.kind not in TAKE_BACK:
+    if execution is None or execution.kind not in TAKE_BACK:
         return
+    name = execution.name
     try:
-        changes = parts.plan_store.get(execution.name).changes
+        changes = parts.plan_store.get(name).changes
     except (KeyError, ValueError):   # it has just been removed, which stops it
         return
     gained = frozenset().union(*[change.gained_by for change in changes])
     back = gained.intersection(osds)
     if back:
-        raise CommandError(EBUSY, f"plan '{execution.name}' takes shards back to"
-                           f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
+        raise CommandError(EBUSY, f"plan '{name}' takes shards back to osd.{min(back)}; 'ceph"
+                           f" equilibrium rm {name}' stops it")
 
 
 def _refuse_too_much(forecast: Row, view: ClusterView) -> None:

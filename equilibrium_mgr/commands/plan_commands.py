@@ -6,7 +6,7 @@ from errno import EAGAIN, EBUSY, EEXIST, EINVAL, ENOENT, EPERM
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter, plan_options
-from ..control.journal import COMPLETED, outcome_code
+from ..control.journal import COMPLETED
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import ERASURE_TYPES, UnsupportedRule
@@ -20,6 +20,7 @@ from ..report.answer import CommandAnswer, CommandError, Row, render_table
 from ..report.cluster.cluster_tables import (
     Columns, cells_of, format_osd, text_of)
 from ..report.cluster.evaluation import format_change
+from ..report.history import episode_json
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
 from ..snapshot.model import Pool, pool_of
@@ -289,7 +290,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
               summary: Optional[ClusterSummary]) -> Row:
     """Returns a kept plan, JSON-ready."""
     row = _row(head.name, READY, head.kind, head.aim, head.moves, head.created_at)
-    row["bytes"], row["osdmap_epoch"] = head.bytes, head.osdmap_epoch
+    row.update(bytes=head.bytes, osdmap_epoch=head.osdmap_epoch)
     if head.kind not in MOTIONLESS:   # these change only moves that have not been made
         row["room_gained_bytes"] = head.room_gained_bytes
     reason = parts.outdated_reason(head.name, summary)
@@ -300,7 +301,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
     elif _is_completed(head, parts.balancer.status.history):
         row["state"] = COMPLETED
     elif reason is not None:
-        row["state"], row["outdated_reason"] = OUTDATED, reason
+        row.update(state=OUTDATED, outdated_reason=reason)
     return row
 
 
@@ -322,16 +323,13 @@ def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: fl
 
 
 def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns True if the plan has been completed since it was made. Entries may be garbled."""
+    """Returns True if the plan has been completed since it was made."""
     for entry in history:
-        started_at = entry.get("started_at")
-        if entry.get("plan") != head.name or entry.get("automatic"):
-            continue
-        if not isinstance(started_at, (int, float)):
-            continue
-        is_completed = outcome_code(str(entry.get("outcome"))) == COMPLETED
-        if is_completed and started_at >= head.created_at:
-            return True
+        run = episode_json(entry, 0.0)
+        is_completed = run["plan"] == head.name and run["outcome"] == COMPLETED
+        if is_completed and not run["automatic"]:
+            if (run["started_at"] or 0.0) >= head.created_at:
+                return True
     return False
 
 
@@ -376,18 +374,19 @@ def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     if gone:
         raise CommandError(ENOENT, f"plan '{name}' moves PGs of pool"
                            f" {', '.join(map(str, sorted(gone)))}, which is gone; make a new plan")
-    if not plan.changes:
-        return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
-    view = parts.balancer.status.view
-    pgs = len(plan.changes)
+    balancer = parts.balancer
+    view = balancer.status.view
     applicable = list(plan.changes)
+    pgs = len(applicable)
+    if not applicable:
+        return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
     if view is not None:
-        applicable = gateway.applicable(plan.changes, view.snapshot)
-    if not applicable and parts.balancer.plan_name is None:
+        applicable = gateway.applicable(applicable, view.snapshot)
+    if not applicable and balancer.plan_name is None:
         raise CommandError(ENOENT, f"nothing is left to do of plan '{name}': its"
                            f" {plural(pgs, 'PG is', 'PGs are')} elsewhere by now; make a new plan")
-    if not parts.balancer.execute(name, plan):
-        raise parts.busy(parts.balancer.plan_name)
+    if not balancer.execute(name, plan):
+        raise parts.busy(balancer.plan_name)
     reason = parts.outdated_reason(name, parts.summary())
     pgids = {change.pgid for change in applicable}
     sizes = [move.bytes for move in plan.moves if move.pgid in pgids]

@@ -107,10 +107,9 @@ def _automatic_text(data: Data, settings: Settings) -> str:
     plan = None
     if data["execution"] is not None:
         plan = data["execution"]["plan"]
+    has_name = plan not in (None, _AUTOMATIC)
     if not data["active"]:
-        if plan in (None, _AUTOMATIC):
-            return "off"
-        return f"off; plan {plan} is executed"
+        return f"off; plan {plan} is executed" if has_name else "off"
     pools = "all pools"
     classes = "all device classes"
     if settings.pool_ids is not None:
@@ -118,9 +117,9 @@ def _automatic_text(data: Data, settings: Settings) -> str:
     if settings.device_classes is not None:
         classes = f"device class {', '.join(sorted(settings.device_classes))}"
     text = f"on; {pools}, {classes}"
-    if plan in (None, _AUTOMATIC):
-        return text
-    return f"{text}; it begins once plan '{plan}' is done"
+    if has_name:
+        text += f"; it begins once plan '{plan}' is done"
+    return text
 
 
 def _state_text(data: Data, now: float) -> str:

@@ -196,8 +196,8 @@ def drain_forecast(view: ClusterView, osds: FrozenSet[int]) -> Row:
     those of `eval --remove`. `expected_seconds`: of the OSD that has most to send or to get."""
     snapshot = view.snapshot
     then = bound_figures(without(snapshot, osds), with_whole=False)
-    left = {osd.id: osd.target_bytes for osd in snapshot.osds.values() if osd.id in osds}
-    stay = [osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.id not in left]
+    left = {osd: snapshot.osds[osd].target_bytes for osd in osds & snapshot.osds.keys()}
+    stay = [osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.id not in osds]
     each = sum(left.values()) // max(1, len(stay))
     seconds = None
     expected = expected_time(view.rates, view.movements, {**dict.fromkeys(stay, each), **left})

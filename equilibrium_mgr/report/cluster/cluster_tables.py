@@ -207,9 +207,9 @@ def room_text(room: Optional[Mapping[str, Any]]) -> str:
     """Returns the bytes, and the OSD that is full first then."""
     if room is None:
         return "unknown"
-    if room["limiting_osd"] is None:
-        return format_bytes(room["bytes"])
-    return f"{format_bytes(room['bytes'])} (osd.{room['limiting_osd']})"
+    size = format_bytes(room["bytes"])
+    osd = room["limiting_osd"]
+    return size if osd is None else f"{size} (osd.{osd})"
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:

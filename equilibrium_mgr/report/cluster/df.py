@@ -26,9 +26,9 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
     kept plan that has these changes, if any. Raises CommandError for a wrong sort key or limit."""
     view = look.view
     age = look.age_seconds
-    planned = None
-    later = None
+    planned = later = None
     now = view.usage_now()
+    room = room_json(now.room)
     if look.wanted is not None:
         planned = view.planned(look.wanted).usage()
         later = room_json(planned.room)
@@ -39,10 +39,10 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
     data = {
         **age_json(view, age),
         "plan": plan,
-        "room": room_json(now.room),
+        "room": room,
         "planned_room": later,
         "pools": shown}
     when = "with the plan" if plan is None else f"with plan {plan}"
-    head = [age_line(view, age), *room_lines(room_json(now.room), later, when)]
+    head = [age_line(view, age), *room_lines(room, later, when)]
     table = [render_table(*pool_table(shown)), rest_line(len(shown), len(rows), "pool")]
     return CommandAnswer(data, joined([head, table]))

@@ -409,21 +409,13 @@ def _index(value: float, step: int) -> int:
 # -- how far a plan ends from the bounds of classes, and what keeps it from them -------------------
 
 def distance_lines(classes: Sequence[Row]) -> List[str]:
-    """Says which classes are near their bound, and why the others are not."""
-    near: List[str] = []
+    """Says why classes are not near their bound."""
     lines: List[str] = []
     for row in classes:
-        name = row["device_class"]
-        if row["is_near"]:
-            near.append(name)
-            if row["held_osds"]:
-                near[-1] += " (weights kept)"
-            continue
-        above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
-        lines += wrap("not near the bound: ", f"class {name} ({above:.2f} points above):"
-                      f" {row['reason']}", 2)
-    if near:
-        return wrap("near the bound: ", ", ".join(near), 2) + lines
+        if not row["is_near"]:
+            above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
+            lines += wrap("not near the bound: ", f"class {row['device_class']} ({above:.2f} points"
+                          f" above): {row['reason']}", 2)
     return lines
 
 

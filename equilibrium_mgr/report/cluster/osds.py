@@ -113,19 +113,20 @@ def _shard_counts(view: ClusterView, wanted: Collection[PgChange]) -> Dict[str, 
 def _row(view: ClusterView, osd: Osd) -> Row:
     """Returns the fields that depend on the view alone."""
     size = used = None
-    used_bytes = view.used_now.get(osd.id, osd.used_bytes)
+    number = osd.id
+    used_bytes = view.used_now[number]
     if osd.has_statistics:
         size = osd.device_size
-        used = view.device_used_now.get(osd.id, used_bytes)
+        used = view.device_used_now.get(number, used_bytes)
     return {
-        "id": osd.id,
+        "id": number,
         "device_class": osd.device_class,
         "host": osd.host,
         "size_bytes": size,
         "used_bytes": used,
         "utilization": _utilization(osd, used_bytes),
-        "soon_utilization": _utilization(osd, view.used_soon.get(osd.id)),
-        "pgs": view.counts.acting.get(osd.id, 0),
+        "soon_utilization": _utilization(osd, view.used_soon[number]),
+        "pgs": view.counts.acting.get(number, 0),
         "status": _status(osd, view.snapshot)}
 
 

@@ -50,6 +50,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         else:
             reason = reason._replace(action=with_room(reason.action, context.status, context.view))
     snapshot = context.snapshot
+    stale = sorted(snapshot.stale_osds)
     census = reason.census
     counted = None
     if census is not None:
@@ -57,7 +58,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     data.update(
         osdmap_epoch=snapshot.epoch,
         snapshot_age_seconds=age_seconds,
-        stale_osds=sorted(snapshot.stale_osds),
+        stale_osds=stale,
         what=reason.what,
         reason_code=reason.code,
         reason_text=reason.text,
@@ -68,8 +69,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         sentences=sentences)
     lines = _reason_lines(reason, outage, advice_first)
     observed = f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
-    if snapshot.stale_osds:
-        observed += f"; {plural(len(snapshot.stale_osds), 'OSD')} with older statistics"
+    if stale:
+        observed += f"; {plural(len(stale), 'OSD')} with older statistics"
     lines.append(observed)
     for said in sentences:
         lines += wrap("- ", said, 2)

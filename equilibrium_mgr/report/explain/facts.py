@@ -120,21 +120,22 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     `stopped`: why the module stopped moves of this pool because of their sizes.
     """
     snapshot = view.snapshot
-    pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
+    number = pool.id
+    pgs = [pg for pg in snapshot.pgs.values() if pg.pool == number]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     bound = None
     if view.utilization_bounds is not None:
-        bound = view.utilization_bounds.pool_space.get(pool.id)
-    excluded = pool_ids is not None and pool.id not in pool_ids
+        bound = view.utilization_bounds.pool_space.get(number)
+    excluded = pool_ids is not None and number not in pool_ids
     data = {
         "pool": pool.name,
-        "pool_id": pool.id,
+        "pool_id": number,
         "pgs": len(pgs),
         "soon_free_bytes": view.usage.pools[pool.name].free_bytes,
         "rule_id": pool.rule_id,
         "immovable": pool.immovable,
         "immovable_pgs": immovable,
-        "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
+        "waits_for": blocked_pool_reasons(snapshot).get(number),
         "excluded": excluded,
         "stopped": stopped}
     sentences = []
@@ -171,11 +172,12 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     dropped."""
     snapshot = view.snapshot
     pgid = pg.pgid
+    up = pg.up
     pool = snapshot.pools[pg.pool]
     items = snapshot.items_of(pgid)
     primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
     raw: Optional[List[Optional[int]]] = None
-    is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead
+    is_unknown = items and pg.immovable and pg.raw == up   # the snapshot has `up` instead
     if primary is None and not is_unknown:
         raw = _numbers(pg.raw)
     data = {
@@ -183,7 +185,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "pool": pool.name,
         "state": pg.state,
         "shard_bytes": pg.shard_bytes,
-        "up": _numbers(pg.up),
+        "up": _numbers(up),
         "acting": _numbers(pg.acting),
         "raw": raw,
         "upmap_items": [list(pair) for pair in items],
@@ -206,12 +208,12 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     if primary is not None:
         sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
     if pool.rule is not None and pg.immovable in OF_RULE:
-        violation = pool.rule.violation(pg.up)
+        violation = pool.rule.violation(up)
         if violation:
             sentences.append(f"its placement is not one of its CRUSH rule: {violation}")
         else:
             sentences.append("the monitor would reject its placement:"
-                             f" {pool.rule.upmap_rejection(pg.up)}")
+                             f" {pool.rule.upmap_rejection(up)}")
     return data, sentences
 
 
@@ -279,9 +281,9 @@ def _cause(osd_set: OsdSet, is_held: bool, snapshot: Snapshot) -> str:
     """Returns what keeps the highest utilization at the bound. `is_held`: weights are lowered."""
     binding = osd_set.binding
     if binding.kind == FIXED or not binding.pools:
-        for number in osd_set.osds:
-            if _is_mostly_nobodys(snapshot.osds[number]):
-                return _nobodys(snapshot.osds[number])
+        for osd in [snapshot.osds[number] for number in osd_set.osds]:
+            if _is_mostly_nobodys(osd):
+                return _nobodys(osd)
     at_bound = _osds_or_hosts(binding.osds, osd_set.osds, snapshot)
     if binding.kind == FIXED:
         return f"so much is on {at_bound} and cannot go elsewhere"

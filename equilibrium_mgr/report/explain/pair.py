@@ -140,10 +140,12 @@ def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
     number = osd_id(name)
     pg = snapshot.pgs.get(pgid.lower())
     if pg is None:
-        raise CommandError(errno.ENOENT, f"'{pgid}' is no PG, which alone can be explained with OSD"
-                           f" '{name}'")
+        error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
+        raise CommandError(
+            error, f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
     if number not in snapshot.osds:
-        raise CommandError(errno.ENOENT, f"'{name}' is no OSD that pg {pgid} could go to")
+        error = errno.EINVAL if number is None else errno.ENOENT
+        raise CommandError(error, f"'{name}' is no OSD that pg {pgid} could go to")
     return pg, snapshot.osds[number]
 
 

@@ -51,8 +51,8 @@ def test_figures_of_a_plan_are_those_of_eval(session: Session) -> None:
     check(found, class_table(known["classes"]))
     check(found, pool_table(known["pools"]))
     now, then = known["room"], known["planned_room"]
-    assert (f"{format_bytes(now['bytes'])} now (osd.{now['limiting_osd']} is full first),"
-            f" {format_bytes(then['bytes'])} with p (osd.{then['limiting_osd']} is full first)"
+    assert (f"{format_bytes(now['bytes'])} (osd.{now['limiting_osd']}) now,"
+            f" {format_bytes(then['bytes'])} (osd.{then['limiting_osd']}) with p"
             ) in found.text
     verdict, = ask(session, "report p")["verdict"]
     expected = f"about {format_duration(known['expected_seconds'])} ({known['expected_from']})"
