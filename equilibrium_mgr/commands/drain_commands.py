@@ -19,8 +19,7 @@ from .base import ModuleParts
 def list_drains(parts: ModuleParts) -> CommandAnswer:
     """Shows how far the drains are."""
     parts.balancer.drain_status()   # a new mgr reads the list first
-    parts.request_if_old()
-    _, status = parts.newest()
+    _, status, _ = parts.refreshed()
     weighed: FrozenSet[int] = frozenset()
     if status.drains.empty_osds:
         weighed = _weighed(parts)

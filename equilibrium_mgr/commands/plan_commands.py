@@ -45,12 +45,16 @@ _COLUMNS: Columns = {
     "osdmap_epoch": str,
     "created_at": format_time,
     "plan": str}
-_MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|TO %USE"
+_MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|AFTER|TO %USE|AFTER"
 _MOVES_COLUMNS: Columns = {
     "pgid": str,
     "from": format_osd,
     "to": format_osd,
-    "bytes": format_bytes}
+    "bytes": format_bytes,
+    "from_utilization_before": format_percent,
+    "from_utilization_after": format_percent,
+    "to_utilization_before": format_percent,
+    "to_utilization_after": format_percent}
 
 
 def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Sequence[str]],
@@ -72,8 +76,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
     given_ids = parts.pool_ids(pools) if pools else None
     pool_ids = settings.pool_ids if given_ids is None else given_ids
     classes = settings.device_classes
-    rule_id = None
-    size = None
+    rule_id = size = None
     if device_class is not None:
         classes = frozenset((device_class,))
         known = gateway.device_classes()
@@ -106,7 +109,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
         raise parts.being_made(name)
-    parts.request_if_old()   # for the `eval` that the answer names
+    parts.refreshed()   # for the `eval` that the answer names
     return CommandAnswer({"plan": name, "state": PLANNING, "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
@@ -215,9 +218,6 @@ def dump_plan(parts: ModuleParts, name: str) -> CommandAnswer:
         "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
     cells = cells_of(data["moves"], _MOVES_COLUMNS)
-    for line, move in zip(cells, plan.moves):
-        line.append(_change(move.source_before, move.source_after))
-        line.append(_change(move.target_before, move.target_after))
     return CommandAnswer(
         data, text_of([*_comment(name, plan), render_table(_MOVES_HEAD, cells)]))
 

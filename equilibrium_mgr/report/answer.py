@@ -118,16 +118,14 @@ def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -
 def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:
     """Returns the rows in the order of a key of `keys`, descending with `-` in front of it; rows in
     which it is unknown come last. Raises CommandError for another key."""
-    name = wanted
-    if wanted.startswith("-"):
-        name = wanted[1:]
+    name = wanted.removeprefix("-")
     if name not in keys:
         raise CommandError(errno.EINVAL, f"--sort '{wanted}' is not known; use one of"
                            f" {', '.join(keys)}, or --sort=-{next(iter(keys))} for descending")
     value = keys[name]
     known = [row for row in rows if value(row) is not None]
     unknown = [row for row in rows if value(row) is None]
-    return sorted(known, key=value, reverse=wanted.startswith("-")) + unknown
+    return sorted(known, key=value, reverse=name != wanted) + unknown
 
 
 def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
@@ -57,33 +57,18 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
     `active`: the option. `view`: with figures of now; None before the first snapshot.
     """
-    usage = Usage({}, {}) if view is None else view.usage_now()
+    usage = Usage({}, {})
+    if view is not None:
+        usage = view.usage_now()
     moment = _Moment(status, totals, now, active, view, last_round_at, usage)
     families = []
-    for name, text, label, figure in _FAMILIES:
+    for family in _FAMILIES:
         try:
-            found = figure(moment)
+            found = family.figures(moment)
         except _NotSeen:
             found = None
-        families.append(_family(name, text, label, found))
+        families.append(family.with_samples(found))
     return CommandAnswer({"metrics": families}, exposition(families))
-
-
-def _family(name: str, text: str, label: str, found: Any) -> Dict[str, Any]:
-    """Returns a family with a sample for each figure that is known.
-
-    `found`: value of the label → figure; one figure if there is no label.
-    """
-    figures = {"": found}
-    if label:
-        figures = found or {}
-    samples: List[Dict[str, Any]] = []
-    for of, figure in figures.items():
-        if figure is not None and math.isfinite(figure):
-            labels = {label: str(of)} if label else {}
-            samples.append({"labels": labels, "value": figure})
-    kind = COUNTER if name.endswith("_total") else GAUGE
-    return {"name": PREFIX + name, "type": kind, "help": text, "samples": samples}
 
 
 def exposition(families: Iterable[Mapping[str, Any]]) -> str:
@@ -248,48 +233,115 @@ def _info(moment: _Moment) -> Figures:
     return {VERSION: 1}
 
 
-#: Name, help, label, figures. A name that ends in _total is that of a counter.
-_FAMILIES: Tuple[Tuple[str, str, str, Callable[[_Moment], Any]], ...] = (
-    ("utilization_max_ratio", "Utilization of the fullest OSD of a device class now, as OSDs report"
-     " it.", "device_class", _utilization_max),
-    ("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules and the"
-     " OSDs' sizes allow.", "device_class", _bound),
-    ("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",
-     "threshold", _threshold),
-    ("state", "1 for the state that equilibrium is in, 0 for the others.", "state", _state),
-    ("active", "1 while automatic balancing is on.", "", _active),
-    ("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by the oldest"
-     " of them.", "", _statistics_age),
-    ("last_round_timestamp_seconds", "When the last round ended that did not fail.", "",
-     _last_round),
-    ("misplaced_ratio", "Misplaced object copies, as a ratio of all.", "", _misplaced),
-    ("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.", "",
-     _misplaced_limit),
-    ("waiting_shards", "Shards of the plan that have not been sent, by what they wait for.",
-     "reason", _waiting_shards),
-    ("moving_shards", "Shards in flight, by who moves them.", "origin", _moving_shards),
-    ("moving_bytes", "Bytes of shards in flight that are still to be copied, by who moves them.",
-     "origin", _moving_bytes),
-    ("client_op_seconds", "Seconds that an op of clients takes at the OSDs of equilibrium's moves,"
-     " in the last minutes and before these moves.", "period", _client_op_seconds),
-    ("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their state.", "state",
-     _toofull_pgs),
-    ("remaining_seconds", "Estimated seconds until the plan under way is done.", "",
-     _remaining_seconds),
-    ("drained_osds", "OSDs that an operator wants emptied.", "", _drained_osds),
-    ("drain_shards", "Shards that are left on OSDs that an operator wants emptied.", "",
-     _drain_shards),
-    ("drain_stuck_shards", "Of these shards, those that have no other place.", "",
-     _drain_stuck_shards),
-    ("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0 where not;"
-     " absent while that is not known.", "", _drain_safe),
-    ("room_bytes", "Client bytes that fit if all pools grow in proportion to their data, now.", "",
-     _room_bytes),
-    ("pool_free_bytes", "Client bytes that can be written to a pool before its first OSD is full,"
-     " now. Pools share OSDs: these do not add up.", "pool_id", _pool_free_bytes),
-    ("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are left alone"
-     " for that.", "", _rejected_upmaps),
-    ("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.", "",
-     _moved_bytes),
-    ("moves_total", "Shard moves that the monitors have accepted.", "", _moves),
-    ("info", "The version of equilibrium.", "version", _info))
+class _Family(NamedTuple):
+    """A metric. A name that ends in _total is that of a counter."""
+
+    name: str
+    help: str
+    figures: Callable[[_Moment], Any]   # value of the label → figure; one figure without a label
+    label: str = ""
+
+    def with_samples(self, found: Any) -> Dict[str, Any]:
+        """Returns the family with a sample for each figure that is known, JSON-ready."""
+        label = self.label
+        figures = {"": found}
+        if label:
+            figures = found or {}
+        samples: List[Dict[str, Any]] = []
+        for of, figure in figures.items():
+            if figure is not None and math.isfinite(figure):
+                labels = {}
+                if label:
+                    labels[label] = str(of)
+                samples.append({"labels": labels, "value": figure})
+        name = PREFIX + self.name
+        kind = GAUGE
+        if name.endswith("_total"):
+            kind = COUNTER
+        return {"name": name, "type": kind, "help": self.help, "samples": samples}
+
+
+_FAMILIES = (
+    _Family(
+        "utilization_max_ratio",
+        "Utilization of the fullest OSD of a device class now, as OSDs report it.",
+        _utilization_max, "device_class"),
+    _Family(
+        "bound_ratio",
+        "Lowest maximum utilization of a device class that the CRUSH rules and the OSDs'"
+        " sizes allow.",
+        _bound, "device_class"),
+    _Family(
+        "threshold_ratio",
+        "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",
+        _threshold, "threshold"),
+    _Family("state", "1 for the state that equilibrium is in, 0 for the others.", _state, "state"),
+    _Family("active", "1 while automatic balancing is on.", _active),
+    _Family(
+        "statistics_age_seconds",
+        "Age of the statistics that the mgr has of the OSDs, by the oldest of them.",
+        _statistics_age),
+    _Family(
+        "last_round_timestamp_seconds",
+        "When the last round ended that did not fail.",
+        _last_round),
+    _Family("misplaced_ratio", "Misplaced object copies, as a ratio of all.", _misplaced),
+    _Family(
+        "misplaced_limit_ratio",
+        "Misplaced ratio above which nothing is sent.",
+        _misplaced_limit),
+    _Family(
+        "waiting_shards",
+        "Shards of the plan that have not been sent, by what they wait for.",
+        _waiting_shards, "reason"),
+    _Family("moving_shards", "Shards in flight, by who moves them.", _moving_shards, "origin"),
+    _Family(
+        "moving_bytes",
+        "Bytes of shards in flight that are still to be copied, by who moves them.",
+        _moving_bytes, "origin"),
+    _Family(
+        "client_op_seconds",
+        "Seconds that an op of clients takes at the OSDs of equilibrium's moves, in the last"
+        " minutes and before these moves.",
+        _client_op_seconds, "period"),
+    _Family(
+        "toofull_pgs",
+        "PGs that cannot move as an OSD is too full for them, by their state.",
+        _toofull_pgs, "state"),
+    _Family(
+        "remaining_seconds",
+        "Estimated seconds until the plan under way is done.",
+        _remaining_seconds),
+    _Family("drained_osds", "OSDs that an operator wants emptied.", _drained_osds),
+    _Family(
+        "drain_shards",
+        "Shards that are left on OSDs that an operator wants emptied.",
+        _drain_shards),
+    _Family(
+        "drain_stuck_shards",
+        "Of these shards, those that have no other place.",
+        _drain_stuck_shards),
+    _Family(
+        "drain_safe_to_stop",
+        "1 where all OSDs that were to be emptied may be stopped, 0 where not; absent while"
+        " that is not known.",
+        _drain_safe),
+    _Family(
+        "room_bytes",
+        "Client bytes that fit if all pools grow in proportion to their data, now.",
+        _room_bytes),
+    _Family(
+        "pool_free_bytes",
+        "Client bytes that can be written to a pool before its first OSD is full, now. Pools"
+        " share OSDs: these do not add up.",
+        _pool_free_bytes, "pool_id"),
+    _Family(
+        "rejected_upmaps",
+        "PGs whose upmap items the monitor did not keep, and that are left alone for that.",
+        _rejected_upmaps),
+    _Family(
+        "moved_bytes_total",
+        "Bytes of shards whose moves the monitors have accepted.",
+        _moved_bytes),
+    _Family("moves_total", "Shard moves that the monitors have accepted.", _moves),
+    _Family("info", "The version of equilibrium.", _info, "version"))

@@ -116,8 +116,8 @@ def _osd_df(reading: Reading, crush: Mapping[str, Any]) -> List[Json]:
 def _osd(stats: Mapping[str, Any], entry: Mapping[str, Any], weight: int) -> Json:
     """Returns an OSD of `ceph osd df`. `entry`: of the osdmap. `weight`: of CRUSH, as it has it."""
     osd = stats["osd"]
-    kb = stats["kb"]
-    kb_used = stats["kb_used"]
+    kb = stats.get("kb", 0)
+    kb_used = stats.get("kb_used", 0)
     return {
         "id": osd,
         "name": f"osd.{osd}",
@@ -127,9 +127,9 @@ def _osd(stats: Mapping[str, Any], entry: Mapping[str, Any], weight: int) -> Jso
         "reweight": float(entry.get("weight", 1.0)),
         "kb": kb,
         "kb_used": kb_used,
-        "kb_avail": stats["kb_avail"],
+        "kb_avail": stats.get("kb_avail", 0),
         "utilization": 100.0 * kb_used / kb if kb else 0.0,
-        "pgs": stats["num_pgs"],
+        "pgs": stats.get("num_pgs", 0),
         "status": "up" if entry.get("up", 1) else "down"}
 
 
@@ -165,8 +165,8 @@ def _df(reading: Reading, osd_map: Mapping[str, Any], crush: Mapping[str, Any]) 
 
 def _space(osds: Sequence[Mapping[str, Any]]) -> Json:
     """Returns the space of some OSDs, of which these are the statistics."""
-    size = 1024 * sum(stats["kb"] for stats in osds)
-    used = 1024 * sum(stats["kb_used"] for stats in osds)
+    size = 1024 * sum(stats.get("kb", 0) for stats in osds)
+    used = 1024 * sum(stats.get("kb_used", 0) for stats in osds)
     return {
         "total_bytes": size,
         "total_avail_bytes": size - used,

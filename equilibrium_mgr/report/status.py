@@ -109,7 +109,9 @@ def _automatic_text(data: Data, settings: Settings) -> str:
         plan = data["execution"]["plan"]
     has_name = plan not in (None, _AUTOMATIC)
     if not data["active"]:
-        return f"off; plan {plan} is executed" if has_name else "off"
+        if has_name:
+            return f"off; plan {plan} is executed"
+        return "off"
     pools = "all pools"
     classes = "all device classes"
     if settings.pool_ids is not None:
@@ -308,7 +310,9 @@ def _health_word(data: Data, raised: Optional[Iterable[str]]) -> str:
     if not found:
         return "-" if raised is None else "ok"
     first, *others = found
-    return f"{first}+{len(others)}" if others else first
+    if others:
+        first += f"+{len(others)}"
+    return first
 
 
 def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
@@ -375,8 +379,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     if view is None:
         view = status.view
     outage = find_outage(status, view)
-    execution = None
-    progress = None
+    execution = progress = None
     if outage is None:
         action = state_action(status, view, settings, now)
     else:
@@ -413,8 +416,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
 
 def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
     """Returns the limits in force. The urgent limit is in effect for moves from `urgent_osds`."""
-    ratio = None
-    nearfull = None
+    ratio = nearfull = None
     urgent = []
     changing = []
     if view is not None:
@@ -452,8 +454,7 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
             "moving": dict.fromkeys(MovingTotals._fields),
             "stacked_backfills": {}}
     snapshot = view.snapshot
-    planned = None
-    age = None
+    planned = age = None
     if status.progress is not None:
         planned = view.planned(status.wanted).used
     if view.statistics_at is not None:

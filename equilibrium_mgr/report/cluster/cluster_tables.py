@@ -47,7 +47,10 @@ def _cells(row: Row, columns: Columns) -> List[str]:
     cells = []
     for key, form in columns.items():
         value = row[key]
-        cells.append("" if value is None else form(value))
+        cell = ""
+        if value is not None:
+            cell = form(value)
+        cells.append(cell)
     return cells
 
 
@@ -207,9 +210,11 @@ def room_text(room: Optional[Mapping[str, Any]]) -> str:
     """Returns the bytes, and the OSD that is full first then."""
     if room is None:
         return "unknown"
-    size = format_bytes(room["bytes"])
+    text = format_bytes(room["bytes"])
     osd = room["limiting_osd"]
-    return size if osd is None else f"{size} (osd.{osd})"
+    if osd is not None:
+        text += f" (osd.{osd})"
+    return text
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:

@@ -82,23 +82,18 @@ def _state_action(context: ExplainContext) -> str:
 def _counted_action(refusals: Refusals, context: ExplainContext) -> str:
     """Returns the action of an idle state, with the figures that were counted then."""
     status = context.status
-    snapshot = context.snapshot
     code = status.reason_code
-    found = refusals.census.of(refusals.code)
-    if found is not None:
-        pgid, *osds = found.example
-        # the view may be newer
-        is_there = pgid in snapshot.pgs and snapshot.pools.keys() >= set(found.pools)
-        if not is_there or not snapshot.osds.keys() >= {*found.targets, *osds}:
-            return help_for(code, context)
     if code == codes.MIN_GAIN and refusals.rest_code != codes.MIN_GAIN:
         return codes.NOTHING   # the option is not the cause
     limits = PgShardLimits()
     if status.decided_on is not None:
         limits = status.decided_on.max_pg_shards
     excluded = ExcludedPgs({"": code}, {"": refusals.excluded_seconds})
-    return codes.action(code, numbers_of(
-        code, refusals.census.of(code), context._replace(excluded=excluded, max_pg_shards=limits)))
+    then = context._replace(excluded=excluded, max_pg_shards=limits)
+    try:
+        return codes.action(code, numbers_of(code, refusals.census.of(code), then))
+    except KeyError:   # the view may be newer, without the PG, a pool or an OSD of the counts
+        return help_for(code, context)
 
 
 def _is_worth_explaining(context: ExplainContext) -> bool:

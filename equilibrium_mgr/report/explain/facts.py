@@ -18,6 +18,7 @@ from ...runtime.formatting import format_bytes, format_percent, named, named_osd
 from ...snapshot.immovable_reasons import OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot
 from ...snapshot.operator_weights import held_advice
+from ..cluster.cluster_tables import pool_figures
 from .context import ExplainContext
 
 
@@ -131,6 +132,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "pool": pool.name,
         "pool_id": number,
         "pgs": len(pgs),
+        **pool_figures("", now),
         "soon_free_bytes": view.usage.pools[pool.name].free_bytes,
         "rule_id": pool.rule_id,
         "immovable": pool.immovable,

@@ -234,7 +234,7 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
     rows += _of_sender(candidate, state, context.status)
     code = answers[source][1]
     rows.append(_of_evenness(code, made.moves[0]))
-    rows += _of_plan(code, bool(planned), context)
+    rows += _of_plan(pg, code, bool(planned), context)
     return Pair(rows, source, sources)
 
 
@@ -281,10 +281,14 @@ def _change_of(osd: int, before: float, after: float) -> str:
     return f"osd.{osd} from {format_percent(before)}% to {format_percent(after)}%"
 
 
-def _of_plan(code: str, is_planned: bool, context: ExplainContext) -> List[Row]:
+def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> List[Row]:
     """Returns whether the plan under way, or the last one, has the move, if that is known."""
     if is_planned:
-        return [_row(GAIN, "plan", "the plan under way has the move")]
+        planned = "the plan under way has the move"
+        for change, verdict in context.status.deferred:
+            if change.pgid == pg.pgid:
+                planned = f"{planned}; {verdict.reason}"
+        return [_row(GAIN, "plan", planned)]
     if context.status.progress is not None:
         return [_row(GAIN, "plan", "the plan under way does without", codes.MIN_GAIN)]
     if not context.is_settled:
@@ -327,6 +331,10 @@ def _of_planner(question: _Question) -> List[Row]:
     return rows
 
 
+def _pool_text(question: _Question) -> str:
+    return f"pool {question.context.snapshot.pools[question.pg.pool].name}"
+
+
 def _movable_text(question: _Question) -> str:
     return str(question.pg.immovable or question.pg.state)
 
@@ -339,6 +347,10 @@ def _monitor_text(question: _Question) -> str:
 def _alone_text(question: _Question) -> str:
     alone = question.context.excluded.codes.get(question.pg.pgid)
     return codes.REASONS[alone].counted if alone else ""
+
+
+def _holders_text(question: _Question) -> str:
+    return f"{osds_text(question.pg.up)} hold it"
 
 
 def _target_text(question: _Question) -> str:
@@ -438,12 +450,12 @@ class _PlannerCheck(NamedTuple):
 
 #: In their order.
 _PLANNER_CHECKS = (
-    _PlannerCheck("pool_ids", (codes.POOL_EXCLUDED,), _no_text, _PG),
+    _PlannerCheck("pool_ids", (codes.POOL_EXCLUDED,), _pool_text, _PG),
     _PlannerCheck("movable", (codes.IMMOVABLE, codes.PG_NUM_CHANGING), _movable_text, _PG),
     _PlannerCheck("monitor", (codes.REJECTED,), _monitor_text, _PG),
     _PlannerCheck(
         "left alone", (codes.COOLDOWN, codes.GIVEN_UP, codes.MISPREDICTED), _alone_text, _PG),
-    _PlannerCheck("other shard", (codes.HOLDS_SHARD,), _no_text, _PG),
+    _PlannerCheck("other shard", (codes.HOLDS_SHARD,), _holders_text, _PG),
     _PlannerCheck("CRUSH rule", (codes.FAILURE_DOMAIN,), _rule_text),
     _PlannerCheck("OSD", (codes.TARGET_UNAVAILABLE,), _target_text, _TARGET),
     _PlannerCheck("scope", (codes.OSD_EXCLUDED,), _scope_text),
