@@ -158,7 +158,7 @@ class OsdMap:
             "flags_set": flags,
             "require_min_compat_client": self.min_compat_client,
             "pools": [_pool_of_release(pool, release) for pool in self.pools.values()],
-            "osds": [_entry(osd) for osd in self.osds.values()],
+            "osds": list(map(_entry, self.osds.values())),
             "osd_xinfo": _xinfo(self.rest.get("osd_xinfo", []), self.osds),
             "pg_upmap_items": [_dump_items(pgid, items)
                                for pgid, items in self.upmap_items.items()],

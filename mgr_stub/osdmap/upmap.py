@@ -121,7 +121,9 @@ def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: I
     def is_out(osd: int) -> bool:
         return reweight(osd) <= 0
 
-    up = apply_items(raw if base is None else base, items, is_out)
+    if base is None:
+        base = raw
+    up = apply_items(base, items, is_out)
     if verify(crush, rule_id, size, up) is not None:
         return ()
     weights = crush.rule_weights(rule_id)
