@@ -108,6 +108,12 @@ def _without(record: Json, keys: Container[str]) -> Json:
     return {key: value for key, value in record.items() if key not in keys}
 
 
+def _as_placed(record: Json, placed: OsdMap) -> Json:
+    """Returns what is kept of a PG's record, with the sets that CRUSH computes."""
+    kept = {key: value for key, value in record.items() if key in _KEPT_OF_PG}
+    return {**kept, "up": placed.up[record["pgid"]], "acting": placed.acting(record["pgid"])}
+
+
 def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], None]) -> Json:
     """Returns the state of the cluster; `ask` runs a command of Ceph and returns its JSON."""
     try:
@@ -138,9 +144,7 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
             pool_statfs=[(row["poolid"], row["osd"], row["allocated"], row["data_stored"])
                          for row in pg_map.get("pool_statfs", ())])
         state: Json = module.dump_state(reading, anonymous).data
-        state["pg_dump"]["pg_map"]["pg_stats"] = [{
-            **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
-            "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
+        state["pg_dump"]["pg_map"]["pg_stats"] = [_as_placed(pg, placed) for pg in pgs]
         state.update(versions=versions, config_dump=options)
         for sentence in _lacking(osd_map, pg_map, versions):
             say(sentence)
