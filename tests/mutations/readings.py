@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, SIZE_MODEL,
+    BALANCER, DISPATCHER, EXECUTION, OSD_FACTORS, SIZE_MODEL,
     SNAPSHOT_BUILDER, SNAPSHOT_MODEL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (

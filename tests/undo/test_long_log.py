@@ -1,4 +1,4 @@
-"""A long log: commands read only the parts of it that can matter, and answer as with a short one."""
+"""A long log: commands read only the parts that can matter, and answer as with a short one."""
 from __future__ import annotations
 
 from typing import Any, List
