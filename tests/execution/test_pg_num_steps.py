@@ -29,9 +29,9 @@ def merging(**fields: int) -> Cluster:
 
 def batch(cluster: Cluster, *targets: int, limits: ThrottleLimits = FREE) -> Decision:
     """1.0, 1.1, 1.4, 1.5 leave osd.0, each for its target."""
-    return next_batch(cluster.snapshot(), [
-        change_of(f"1.{ps}", (0, 1), (osd, 1)) for ps, osd in zip((0, 1, 4, 5), targets)],
-        limits, {})
+    changes = [change_of(pgid, (0, 1), (osd, 1))
+               for pgid, osd in zip(("1.0", "1.1", "1.4", "1.5"), targets)]
+    return next_batch(cluster.snapshot(), changes, limits, {})
 
 
 def sent(decision: Decision) -> int:

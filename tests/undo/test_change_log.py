@@ -18,8 +18,10 @@ LOG = logging.getLogger("test")
 
 def row(number: int, plan: str = "p", size: int = 3) -> ChangeRow:
     osds = tuple(range(number, number + size))
-    return ChangeRow(1000.0 + number, plan, BALANCE if plan == "p" else UNDO, 1000.0, number,
-                     f"1.{number:x}", osds, (), tuple((osd, osd + 1000) for osd in osds), 3)
+    after = tuple((osd, osd + 1000) for osd in osds)
+    kind = BALANCE if plan == "p" else UNDO
+    return ChangeRow(1000.0 + number, plan, kind, 1000.0, number, f"1.{number:x}", osds, (), after,
+                     3)
 
 
 def log_on(kv: KeyValueStore) -> ChangeLog:
