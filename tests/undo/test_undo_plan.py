@@ -16,16 +16,11 @@ from equilibrium_mgr.undo.undo_plan import (
     undo_plan,
 )
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.placed import pairs
 from tests.support.units import GIB
 
-Items = Tuple[Tuple[int, ...], ...]
 RAW = (0, 1)
 WAITS = "active+remapped+backfill_wait"
-
-
-def pairs(text: str) -> Items:
-    """Of `0>2 1>3`: the pairs from osd.0 to osd.2 and from osd.1 to osd.3."""
-    return tuple(tuple(map(int, pair.split(">"))) for pair in text.split())
 
 
 def row(before: str, after: str, plan: str = "p", pgid: str = "1.0", raw: Tuple[int, ...] = RAW,
