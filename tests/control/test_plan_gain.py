@@ -19,7 +19,7 @@ from equilibrium_mgr.plan.options import PlanOptions
 def test_room_of_a_small_pool_is_no_reason(stored: int, reason: Optional[str]) -> None:
     """Beside 80 GiB of another pool, to which the plan gives no more."""
     cluster = single_copies([20, 20, 20], [20])
-    cluster.pool(2, size=1, name=".mgr").pg("2.0", [0], num_bytes=stored)
+    cluster.pool(2, size=1, name=".mgr").pg("2.0", "0", num_bytes=stored)
     plan = ended_plan(cluster.snapshot(), PlanOptions())
     assert plan.changes
     before, after = [Usage({}, {".mgr": PoolSpace(2, stored, free * GIB, 0)})

@@ -24,7 +24,7 @@ def quiet() -> Cluster:
     cluster = Cluster(hosts(4)).pool(1, size=2, name="data").pool(2, size=2)
     for ps in range(10):
         cluster.pg(f"1.{ps:x}", [ps % 4, (ps + 1) % 4], num_bytes=10 * GIB)
-    return cluster.pg("2.0", [0, 1], num_bytes=GIB)
+    return cluster.pg("2.0", "0 1", num_bytes=GIB)
 
 
 def change(edit: Callable[[Cluster], Any]) -> Optional[str]:
@@ -39,7 +39,7 @@ def change(edit: Callable[[Cluster], Any]) -> Optional[str]:
     (lambda c: c.osds.pop(3), "osd.3 is gone"),
     (lambda c: c.extra.update(crush_version=6), None),
     (lambda c: c.extra.update(nearfull_ratio=0.8), "a full ratio has changed"),
-    (lambda c: c.pool(3, size=2).pg("3.0", [0, 1]), "the pools have changed"),
+    (lambda c: c.pool(3, size=2).pg("3.0", "0 1"), "the pools have changed"),
     (lambda c: c.pool(2, size=3), "the pools have changed"),
     (lambda c: c.pool(2, size=2, pg_num_target=8), "the pools have changed")])
 def test_topology(edit: Callable[[Cluster], Any], said: Optional[str]) -> None:
@@ -60,7 +60,7 @@ def flapped(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("edit", [
     flapped, lambda c: setattr(c, "epoch", 400),
-    lambda c: c.osd(2, used=90 * GIB), lambda c: c.pg("1.0", [0, 3])])
+    lambda c: c.osd(2, used=90 * GIB), lambda c: c.pg("1.0", "0 3")])
 def test_no_change_of_the_topology(edit: Callable[[Cluster], Any]) -> None:
     assert change(edit) is None
 

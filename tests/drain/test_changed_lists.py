@@ -60,7 +60,7 @@ def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() 
 def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: Any) -> None:
     """They do not bind drains, so that the true reason stays, and is tried again."""
     cluster = uneven()
-    cluster.pool(2, size=1).pg("2.0", [1])
+    cluster.pool(2, size=1).pg("2.0", "1")
     harness = Harness(cluster, active=True, fill_limit=0.01, max_upmap_items=0.0, **limits)
     harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     made: List[int] = []

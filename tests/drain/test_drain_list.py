@@ -61,7 +61,7 @@ def test_a_name_of_nothing_is_told(name: str) -> None:
 def test_shards_count_wherever_an_osd_has_them() -> None:
     """In the up set, in the acting set, or still there while they move."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], 2 * GIB).pg("1.1", [2, 3], acting=[0, 3], state="active+remapped")
+    cluster.pg("1.0", "0 1", 2 * GIB).pg("1.1", "2 3", acting="0 3", state="active+remapped")
     cluster.pg("1.2", [2, NONE])
     assert remaining_shards(cluster.snapshot(), frozenset((0, 3))) == {
         0: Remaining(2, 3 * GIB, 1), 3: Remaining(1, GIB, 0)}
@@ -71,7 +71,7 @@ def test_shards_count_wherever_an_osd_has_them() -> None:
 def test_a_shard_that_was_sent_a_moment_ago_is_still_there() -> None:
     """While the PG peers no set of it shows that; what the sets show counts once."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [1, 2], 2 * GIB).pg("1.1", [1, 2], acting=[0, 2], state="active+remapped")
+    cluster.pg("1.0", "1 2", 2 * GIB).pg("1.1", "1 2", acting="0 2", state="active+remapped")
     sent = [("1.0", (0,)), ("1.1", (0,)), ("1.7", (0,))]
     assert remaining_shards(cluster.snapshot(), frozenset((0, 3)), sent) == {
         0: Remaining(2, 3 * GIB, 2), 3: Remaining()}

@@ -69,6 +69,6 @@ def test_the_loop_asks_ceph_for_no_osd_that_is_down() -> None:
     ([0, 1], {"state": "stale+active+clean"}, True),
     ([0, 1], {"state": "active+clean", "acting": [0, 2]}, True)])
 def test_copies_are_whole_where_every_pg_says_so(up: Any, fields: Any, lacks: bool) -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [2, 3]).pg("1.1", up, **fields)
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", "2 3").pg("1.1", up, **fields)
     assert may_lack_copies(cluster.snapshot()) is lacks
     assert may_lack_copies(cluster.snapshot()._replace(unsettled_seconds=5.0))

@@ -16,10 +16,10 @@ def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") ->
     """For PGs that all go from osd.0 to osd.2 of eight."""
     cluster = Cluster(hosts(8)).pool(1, size=2)
     for ps in range(moves):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=5 * GIB, objects=10)
+        cluster.pg(f"1.{ps:x}", "0 1", num_bytes=5 * GIB, objects=10)
     blocked = {1: PoolGuard(trouble, False)} if trouble else {}
     snapshot = cluster.snapshot()
-    return next_batch(snapshot, [change_of(f"1.{ps:x}", [0, 1], [2, 1]) for ps in range(moves)],
+    return next_batch(snapshot, [change_of(f"1.{ps:x}", "0 1", "2 1") for ps in range(moves)],
                       limits, blocked, osd_traffic(snapshot, {}))
 
 

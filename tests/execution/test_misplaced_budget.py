@@ -58,7 +58,7 @@ class LateReports:
 
 
 def plan_of_forty() -> Plan:
-    changes = [change_of(f"1.{ps:x}", [0], [1 + ps % 2]) for ps in range(40)]
+    changes = [change_of(f"1.{ps:x}", "0", [1 + ps % 2]) for ps in range(40)]
     return small_plan(0)._replace(changes=tuple(changes))
 
 

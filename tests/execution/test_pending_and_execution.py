@@ -11,7 +11,7 @@ from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
+CHANGE = change_of("1.0", "0 1", "2 1", shard_bytes=3 * GIB, objects=10)
 
 
 def after_sending(state: str = "active+clean", reported: int = 100, moving: bool = False,
@@ -19,7 +19,7 @@ def after_sending(state: str = "active+clean", reported: int = 100, moving: bool
     """The map of epoch 101 has the items; the PG was last reported at `reported`."""
     cluster = Cluster(hosts(6)).pool(1, size=2)
     cluster.epoch = 101
-    cluster.pg("1.0", list(up), objects=10, items=[(0, 2)], acting=[0, 1] if moving else None,
+    cluster.pg("1.0", list(up), objects=10, items="0>2", acting=[0, 1] if moving else None,
                state=state, reported=reported, uncopied_ratio=0.5)
     return cluster
 
@@ -28,8 +28,8 @@ def before_sending() -> Snapshot:
     """The map of epoch 100, without the items."""
     cluster = Cluster(hosts(6)).pool(1, size=2)
     cluster.epoch = 100
-    cluster.pg("1.0", [0, 1], objects=10)
-    cluster.pg("1.1", [0, 1], objects=5)
+    cluster.pg("1.0", "0 1", objects=10)
+    cluster.pg("1.1", "0 1", objects=5)
     return cluster.snapshot()
 
 
@@ -101,12 +101,12 @@ def test_report_that_counts_what_we_misplace(state: str, reported: int, unseen: 
 def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() -> None:
     """However long ago they were sent: Ceph counts them as degraded, nobody else as misplaced."""
     cluster = Cluster(hosts(8)).pool(1, size=3).pg(
-        "1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
+        "1.0", "6 2 3", acting="6 2 1", items="1>3", objects=10,
         state="active+recovery_wait+degraded+remapped")
     ours = PendingMoves()
     ours.restore_log_recovery(cluster.snapshot())
     assert ours.uncounted_copies(cluster.snapshot()) == 10
-    cluster.pg("1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
+    cluster.pg("1.0", "6 2 3", acting="6 2 1", items="1>3", objects=10,
                state="active+remapped+backfilling")
     others = PendingMoves()
     others.restore_log_recovery(cluster.snapshot())
@@ -119,7 +119,7 @@ def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recall
         sent_before: Tuple[str, ...], copies: int) -> None:
     """Of others an OSD may as well have lost its copy, and they are not ours."""
     cluster = Cluster(hosts(8)).pool(1, size=3).pg(
-        "1.0", [6, 2, 3], acting=[6, 2], items=[(1, 3)], objects=10,
+        "1.0", "6 2 3", acting="6 2", items="1>3", objects=10,
         state="active+recovery_wait+undersized+degraded+remapped")
     pending = PendingMoves()
     pending.sent_before = frozenset(sent_before)
@@ -137,7 +137,7 @@ def test_change_that_landed_earlier_than_it_was_seen() -> None:
 
 
 def test_all_that_was_sent_cools_down_and_what_is_gone_is_forgotten() -> None:
-    """pg_cooldown is for each PG, however many were sent; memory is bounded by the PGs there are."""
+    """pg_cooldown is for each PG, however many were sent; those that are gone take no memory."""
     cooldown, pgids = Cooldown(), [f"1.{ps:x}" for ps in range(5000)]
     cooldown.start(pgids[:3000], 100.0)
     cooldown.start(pgids[3000:], 200.0)

@@ -31,12 +31,6 @@ def full(used: int = 92) -> Cluster:
     return pgs(used // 2, num_bytes=2 * GIB)
 
 
-def test_relief_of_an_osd_above_backfillfull_has_a_limit_of_its_own() -> None:
-    """Four of 2 GiB bring it from 92 to below 85 %; the fifth is no relief any more."""
-    assert sent(batch(full(), changes(), limits())) == ALL[:4]
-    assert sent(batch(full(), changes(), limits(0.0))) == ["1.0"]
-
-
 @pytest.mark.parametrize("used", [86, 80])
 def test_relief_below_backfillfull_has_the_usual_limit(used: int) -> None:
     assert sent(batch(full(used), changes(), limits())) == ["1.0"]

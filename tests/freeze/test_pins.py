@@ -93,7 +93,7 @@ def test_shards_that_leave_exchanges_are_counted_together() -> None:
     """Two PGs of one freeze: the OSD that is emptiest for the first has room for one shard."""
     cluster = erasure(count=6)
     for pgid in ("1.0", "1.1"):
-        cluster.pg(pgid, [0, 1, 2, 3], acting=[1, 0, 2, 3], num_bytes=30 << 30, state=REMAPPED,
+        cluster.pg(pgid, "0 1 2 3", acting="1 0 2 3", num_bytes=30 << 30, state=REMAPPED,
                    objects=10)
     snapshot = cluster.osd(4, used=70 << 30).osd(5, used=72 << 30).snapshot()
     given: Dict[int, int] = {}
@@ -151,7 +151,7 @@ def test_copies_stay_in_their_part_of_a_rule_of_two_takes() -> None:
 def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
     """The PG was clean on 3, 1 and 4; what has happened since nobody has seen."""
     builder = SnapshotBuilder()
-    builder.build(replicated().pg("1.0", [3, 1, 4], objects=10).reading())
+    builder.build(replicated().pg("1.0", "3 1 4", objects=10).reading())
     cluster = remapped(replicated(), "0 1 2", "0 1 5")
     cluster.epoch = 120
     snapshot = builder.build(cluster.reading())

@@ -51,8 +51,8 @@ def found(cluster: Cluster, sent: Container[str] = (), before: Optional[ClusterV
 def ours() -> PendingMoves:
     """1.0 was sent from (0, 1) to (2, 1)."""
     pending = PendingMoves()
-    before = pool_of_two().pg("1.0", [0, 1])
-    pending.add(change_of("1.0", (0, 1), (2, 1)), before.snapshot(), 990.0)
+    before = pool_of_two().pg("1.0", "0 1")
+    pending.add(change_of("1.0", "0 1", "2 1"), before.snapshot(), 990.0)
     return pending
 
 

@@ -13,7 +13,7 @@ from equilibrium_mgr.observation.cluster_view import find_too_full
 def moving(state: str) -> Cluster:
     """1.0 moves from osd.0 to osd.2."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    return cluster.pg("1.0", [2, 1], 2 * GIB, objects=10, acting=[0, 1], state=state)
+    return cluster.pg("1.0", "2 1", 2 * GIB, objects=10, acting="0 1", state=state)
 
 
 def told(cluster: Cluster) -> Any:

@@ -131,7 +131,7 @@ def test_a_target_that_is_out_takes_no_pair() -> None:
 def test_a_primary_that_was_set_since_is_no_obstacle() -> None:
     """It makes the raw mapping look like another one."""
     change = row("", "0>2")
-    assert gets(undone(empty().pg("1.0", [1, 2], objects=10, items=[(0, 2)]), change), "")
+    assert gets(undone(empty().pg("1.0", "1 2", objects=10, items="0>2"), change), "")
     assert gets(cancelled(under_way("0>2", [1, 2], [1, 0]), change), "")
 
 

@@ -11,7 +11,7 @@ def uneven() -> Cluster:
     """Four PGs of 5 GiB on osd.0, none on osd.1 and osd.2."""
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(4):
-        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+        cluster.pg(f"1.{ps:x}", "0", num_bytes=5 * GIB, objects=10)
     return cluster
 
 
@@ -20,7 +20,7 @@ def test_execute_is_not_lost_to_an_automatic_plan() -> None:
     harness = Harness(uneven(), active=True)
     harness.round()
     harness.jobs.run()
-    plan = plan_of([change_of("1.3", [0], [2], shard_bytes=5 * GIB)])
+    plan = plan_of([change_of("1.3", "0", "2", shard_bytes=5 * GIB)])
     harness.plan_store.put("p", plan, harness.now)
 
     def execute_meanwhile() -> None:   # the round has found no execution already

@@ -19,7 +19,7 @@ def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
     cluster = Cluster({**hosts(1, 2), **(beside or {})}, {0: OSD_RULE}, classes)
     cluster.pool(1, size=1).pool(2, size=1)
     for ps in range(12):
-        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
+        cluster.pg(f"1.{ps:x}", "0", num_bytes=5 * GIB, objects=10)
     for ps in range(4):
         cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=10)
     cluster.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in cluster.up.items()

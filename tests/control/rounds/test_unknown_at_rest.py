@@ -31,7 +31,7 @@ def test_nothing_is_balanced_where_no_osd_has_reported() -> None:
 
 
 def test_pgs_whose_omap_is_not_known_are_named() -> None:
-    cluster = even().pool(2, size=2).pg("2.0", [0, 1], num_bytes=0, objects=9)
+    cluster = even().pool(2, size=2).pg("2.0", "0 1", num_bytes=0, objects=9)
     harness = rested(cluster)
     assert harness.balancer.status.state == "balanced"
     assert "1 PGs wait: its omap has not been measured" in harness.balancer.status.reason
