@@ -83,7 +83,8 @@ def test_named_plan_begins_an_episode_of_its_own() -> None:
     book.begin_plan("", "why", 1000.0, None)
     book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
     assert [e["outcome"] for e in book.history] == ["superseded: by plan 'p'"]
-    assert book.episode is not None and book.episode.plan == "p"
+    assert book.episode is not None
+    assert book.episode.plan == "p"
 
 
 def test_automatic_plans_follow_one_another_in_one_episode() -> None:

@@ -45,13 +45,15 @@ def test_a_mgr_killed_while_it_ends_an_episode_leaves_one_entry() -> None:
     kv.before_write = dies
     with pytest.raises(_Killed):
         journal.write()
-    assert EPISODE in kv.values and HISTORY in kv.values
+    assert EPISODE in kv.values
+    assert HISTORY in kv.values
     kv.before_write = lambda key: None
     after = successor(kv)
     assert after.episode is None
     after.write()
     assert [entry["moves"] for entry in after.history] == [3]
-    assert EPISODE not in kv.values and after.history[0]["outcome"] == "balanced"
+    assert EPISODE not in kv.values
+    assert after.history[0]["outcome"] == "balanced"
     after.begin_plan("", "the next", 1100.0, None)
     after.end("balanced", 1110.0, None)
     assert [entry["started_at"] for entry in after.history] == [1000.0, 1100.0]

@@ -38,7 +38,8 @@ def test_an_empty_list_cannot_be_paused() -> None:
 
 def test_adding_ends_a_pause_and_keeps_names() -> None:
     more = LIST.paused(True).with_osds({0: "osd.0", 3: "osd.3"})
-    assert more.is_running and more.names == {0: "h0", 1: "h0", 7: "osd.7", 3: "osd.3"}
+    assert more.is_running
+    assert more.names == {0: "h0", 1: "h0", 7: "osd.7", 3: "osd.3"}
     assert more.without(frozenset((0,))).by_name() == {"h0": [1], "osd.3": [3], "osd.7": [7]}
 
 
@@ -87,17 +88,21 @@ def disks(**osds: str) -> Any:
 def test_a_replaced_disk_leaves_the_list() -> None:
     """As `ceph osd destroy` and a new disk under the same id; purged and created between looks."""
     first = LIST.without_gone(disks(o0="aaaaaa-1", o1="bbbbbb-1", o7=""), 1.0)
-    assert not first.notes and first.osds == LIST.osds
+    assert not first.notes
+    assert first.osds == LIST.osds
     stored = drain_list_from_dict(json.loads(json.dumps(first.to_dict())))
-    assert stored == first and stored.disks.keys() == {0, 1}
+    assert stored == first
+    assert stored.disks.keys() == {0, 1}
     now = stored.without_gone(disks(o0="cccccc-1", o1="bbbbbb-1", o7="dddddd-1"), 2.0)
-    assert now.osds == frozenset((1, 7)) and now.disks.keys() == {1, 7}
+    assert now.osds == {1, 7}
+    assert now.disks.keys() == {1, 7}
     assert now.notes == ((2.0, "osd.0 (h0) has another disk now and has left the list"),)
     osds = disks(o1="000000-1", o7="dddddd-1")
     gone = now.without_gone({**osds, 1: osds[1]._replace(destroyed=True)}, 3.0)
-    assert gone.osds == frozenset((7,)) and "osd.1 (h0) was destroyed" in gone.notes[-1][1]
+    assert gone.osds == {7}
+    assert "osd.1 (h0) was destroyed" in gone.notes[-1][1]
     again = gone.with_osds({7: "osd.7"})   # the operator means the disk that is there now
-    assert again.without_gone(disks(o7="eeeeee-1"), 4.0).osds == frozenset((7,))
+    assert again.without_gone(disks(o7="eeeeee-1"), 4.0).osds == {7}
 
 
 def test_a_list_that_is_too_long_to_be_stored_is_told() -> None:

@@ -39,7 +39,8 @@ def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None
 def test_changes_that_drop_or_alter_items_go() -> None:
     home = change_of("1.b", "0", "0", before="1")
     altered = change_of("1.c", "0", "2", before="1")
-    assert home.items == () and len(altered.items) == 1
+    assert home.items == ()
+    assert len(altered.items) == 1
     assert len(batch([altered, home], max_upmap_items=0.1).send) == 2
     # and what was dropped makes room
     assert len(batch([home] + wanted(2), max_upmap_items=2).send) == 2

@@ -26,9 +26,11 @@ def cluster(**extra: Any) -> Cluster:
 @pytest.mark.parametrize("release", ["jewel", "", "unknown"])
 def test_old_clients(release: str) -> None:
     said = upmap_refused(release)
-    assert said and "run 'ceph osd set-require-min-compat-client luminous'" in said
+    assert said
+    assert "run 'ceph osd set-require-min-compat-client luminous'" in said
     found = cluster_guard(cluster(require_min_compat_client=release).snapshot(), True, False)
-    assert found is not None and found[:2] == (codes.OLD_CLIENTS, said)
+    assert found is not None
+    assert found[:2] == (codes.OLD_CLIENTS, said)
 
 
 def states(pool: int, **counts: int) -> Dict[str, Any]:
@@ -58,10 +60,13 @@ def test_inactive_for_a_moment_is_told_from_trouble() -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
     troubles = blocked_pools(small.snapshot(), frozenset((1,)))
-    assert not troubles[3].transient and not troubles[1].transient   # pool 3 is in its way
+    assert not troubles[3].transient
+    assert not troubles[1].transient   # pool 3 is in its way
     assert troubles[1].reason == "pool 'data' has 1 PG inactive"
     passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
-    assert passing[1].transient and passing[3].transient and passing[1].inactive
+    assert passing[1].transient
+    assert passing[3].transient
+    assert passing[1].inactive
 
 
 def test_pgs_that_merge_do_not_block_their_pool() -> None:

@@ -7,7 +7,7 @@ from typing import FrozenSet, Set
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, small_plan, uneven
 from tests.support.units import GIB
 from tests.support.few import few
 
@@ -29,7 +29,7 @@ class LateReports:
         self.foreign = self._rng.randrange(0, 60)
 
     def moving(self) -> Set[str]:
-        return set(self.harness.gateway.sent) - self.arrived
+        return set(self.harness.sent) - self.arrived
 
     arrived: FrozenSet[str] = frozenset()
 
@@ -66,16 +66,16 @@ def plan_of_forty() -> Plan:
 def test_true_count_never_passes_the_limit(seed: int) -> None:
     late = LateReports(seed)
     late.go_on()
-    late.harness.balancer.execute("p", kept(late.harness, plan=plan_of_forty()))
+    executing(late.harness, plan_of_forty())
     for _ in range(300):
         before = late.truth()
         late.harness.round(10)
-        assert late.truth() <= max(80, before), late.harness.balancer.status.reason
+        assert late.truth() <= max(80, before), late.harness.reason
         late.go_on()
         harness = late.harness
-        if harness.balancer.execution is None or len(harness.gateway.sent) == 40:
+        if harness.execution is None or len(harness.sent) == 40:
             break
-    assert len(late.harness.gateway.sent) == 40   # and it gets there
+    assert len(late.harness.sent) == 40   # and it gets there
 
 
 def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_degraded() -> None:
@@ -87,12 +87,13 @@ def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_de
     def look(fresh: bool = False) -> Snapshot:
         return builder.build(cluster.reading()._replace(taken_at=harness.now))
     harness.gateway.snapshot = look   # type: ignore[method-assign]
-    harness.balancer.execute("p", kept(harness, plan=plan_of_forty()))
+    executing(harness, plan_of_forty())
     for _ in range(6):
         harness.round(61)
-        for pgid in harness.gateway.sent:
+        for pgid in harness.sent:
             cluster.acting.pop(pgid, None)
             cluster.records[pgid] = cluster.records[pgid]._replace(
                 state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
-        assert 10 * len(harness.gateway.sent) <= 80
-    assert harness.gateway.sent and harness.balancer.status.state == "moving"
+        assert 10 * len(harness.sent) <= 80
+    assert harness.sent
+    assert harness.state == "moving"

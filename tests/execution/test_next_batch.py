@@ -46,7 +46,8 @@ def test_budget_counts_object_copies(limit: float, misplaced: int, count: int) -
     decision = batch(ten_pgs(), wanted(), limits)
     assert len(decision.send) == count
     assert decision.send + later(decision) == wanted()
-    assert throttled(decision) and "misplaced" in str(why(decision))
+    assert throttled(decision)
+    assert "misplaced" in str(why(decision))
 
 
 def test_one_change_may_go_alone_above_the_limit_where_nothing_is_misplaced() -> None:
@@ -78,7 +79,8 @@ def test_pg_that_cannot_be_moved_for_now_waits() -> None:
     cluster = ten_pgs()
     cluster.up["1.0"] = cluster.up["1.0"][:1]
     decision = batch(cluster, wanted(1))
-    assert later(decision) == wanted(1) and decision.dropped == []
+    assert later(decision) == wanted(1)
+    assert decision.dropped == []
     assert why(decision) == "a shard has no OSD"
 
 
@@ -86,7 +88,8 @@ def test_change_waits_for_a_target_that_is_down_but_in() -> None:
     """OSDs flap; what was planned for them is not thrown away each time."""
     decision = batch(ten_pgs().osd(2, state=["exists"], up=0), wanted(1))
     assert (decision.send, later(decision)) == ([], wanted(1))
-    assert why(decision) == "osd.2 is down" and not throttled(decision)
+    assert why(decision) == "osd.2 is down"
+    assert not throttled(decision)
 
 
 def test_done_in_a_replicated_pool_means_the_same_set() -> None:

@@ -46,7 +46,8 @@ def test_osds_of_the_next_pair_are_spared() -> None:
     full = merging().osd(0, size=10 * GIB, used=int(8.7 * GIB))
     assert sent(batch(full, 7)) == 1
     # the pair has been merged: 1.6 and 1.2 are next
-    assert sent(batch(merging(pg_num=7), 7)) == 0 and sent(batch(merging(pg_num=6), 7)) == 1
+    assert sent(batch(merging(pg_num=7), 7)) == 0
+    assert sent(batch(merging(pg_num=6), 7)) == 1
 
 
 def test_osds_of_pairs_that_are_to_be_moved_soon_are_spared() -> None:
@@ -73,7 +74,8 @@ def test_own_moves_that_wait_where_steps_do_make_way(
 def test_what_has_made_way_goes_again_when_pg_num_has_its_value() -> None:
     back = limited(made_way=("1.0",))
     decision = batch(merging(), 2, limits=back)
-    assert not sent(decision) and decision.holds_up
+    assert not sent(decision)
+    assert decision.holds_up
     assert why(decision) == "pg 1.0 has made way as pg_num of pool 'pool1' changes"
     assert sent(batch(merging(pg_num_target=8, pg_placement_num_target=8), 2, limits=back)) == 1
     full = merging().osd(0, size=10 * GIB, used=int(8.7 * GIB))
@@ -100,7 +102,8 @@ def test_a_merge_that_stands_still_reserves_no_osds(
 def test_few_maps_with_many_items_each() -> None:
     busy = limited(in_flight=("2.0", "2.1", "2.2"))
     decision = batch(merging(), 2, 3, limits=busy)
-    assert not sent(decision) and decision.holds_up
+    assert not sent(decision)
+    assert decision.holds_up
     assert why(decision) == ("as pg_num of pool 'pool1' changes, more is sent when half of what is"
                              " on its way has arrived")
     assert sent(batch(merging(), 2, 3, 4, limits=busy)) == 3

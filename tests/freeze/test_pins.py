@@ -74,7 +74,8 @@ def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
     for osd, gib in ((4, 40), (5, 30), (6, 20), (7, 10), (8, 5)):
         cluster.osd(osd, used=gib << 30)
     found = pin(cluster.mark_out(8))
-    assert found.up in ((7, 0, 2, 3), (1, 7, 2, 3)) and (found.shards, found.moving) == (1, 1)
+    assert found.up in ((7, 0, 2, 3), (1, 7, 2, 3))
+    assert (found.shards, found.moving) == (1, 1)
     assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
     assert obstacle(found).code == codes.EXCHANGE
     snapshot = cluster.snapshot()
@@ -98,7 +99,8 @@ def test_shards_that_leave_exchanges_are_counted_together() -> None:
     snapshot = cluster.osd(4, used=70 << 30).osd(5, used=72 << 30).snapshot()
     given: Dict[int, int] = {}
     found = [pin_of(snapshot, snapshot.in_flight()[pgid], given) for pgid in ("1.0", "1.1")]
-    assert [4 in one.up for one in found] == [True, False] and 5 in found[1].up
+    assert [4 in one.up for one in found] == [True, False]
+    assert 5 in found[1].up
     assert given == {4: 10 << 30, 5: 10 << 30}
 
 
@@ -112,7 +114,8 @@ def test_missing_shard_is_recovered_and_the_others_are_pinned() -> None:
 
 def test_nothing_is_pinned_to_an_osd_that_is_out() -> None:
     found = pin(remapped(replicated().mark_out(3), "0 1 2", "3 4 2"))
-    assert set(found.up) & {3, 4} == {4} and (found.shards, found.moving) == (1, 1)
+    assert set(found.up) & {3, 4} == {4}
+    assert (found.shards, found.moving) == (1, 1)
     assert obstacle(found).code == codes.TARGET_UNAVAILABLE
     assert str(found.obstacle) == "the OSD that holds it is out"
 
@@ -137,7 +140,8 @@ def test_failure_domains_are_kept() -> None:
     cluster = Cluster(hosts(5, 2)).pool(1, size=3)
     assert pin(remapped(cluster, "0 2 4", "0 4 5")).shards == 0
     found = pin(remapped(cluster, "0 2 6", "0 4 5"))
-    assert (found.shards, found.moving) == (1, 1) and len(set(found.up) & {4, 5}) == 1
+    assert (found.shards, found.moving) == (1, 1)
+    assert len(set(found.up) & {4, 5}) == 1
     assert obstacle(found).code == codes.FAILURE_DOMAIN
 
 
@@ -145,7 +149,9 @@ def test_copies_stay_in_their_part_of_a_rule_of_two_takes() -> None:
     classes = {osd: "ssd" if osd < 4 else "hdd" for osd in range(10)}
     cluster = Cluster(hosts(10), {0: SSD_FIRST}, classes).pool(1, size=3)
     found = pin(remapped(cluster, "0 4 5", "1 6 7"))
-    assert found.up[0] == 1 and set(found.up[1:]) == {6, 7} and found.obstacle is None
+    assert found.up[0] == 1
+    assert set(found.up[1:]) == {6, 7}
+    assert found.obstacle is None
 
 
 def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
@@ -157,7 +163,8 @@ def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
     snapshot = builder.build(cluster.reading())
     assert {3, 4} <= set(snapshot.pgs["1.0"].holders)
     found = pin_of(snapshot, snapshot.pgs["1.0"], {})
-    assert set(found.up) == {0, 1, 5} and found.shards == 1
+    assert set(found.up) == {0, 1, 5}
+    assert found.shards == 1
 
 
 def test_pool_whose_rule_is_not_understood_is_left() -> None:

@@ -72,7 +72,8 @@ def test_in_a_running_mgr(release: int) -> None:
                  "config rm mgr mgr/equilibrium/device_classes", "sim run 2m"):
         assert session.command(line)[0] == 0
     settings = session.module.settings()
-    assert settings.max_misplaced_ratio == 0.0 and settings.device_classes is None
+    assert settings.max_misplaced_ratio == 0.0
+    assert settings.device_classes is None
     assert "options:" not in session.command("equilibrium status")[1]
     assert session.mgr.health_checks == {}
     session.command("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31")

@@ -56,38 +56,48 @@ def test_ours_and_those_of_others_are_measured_apart() -> None:
 def test_the_osd_with_the_most_to_come_counts_with_what_is_still_to_be_sent() -> None:
     rates = measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)])
     left = time_left(rates, [shard(0, 7), shard(1, 7)], {1: 13 * GIB})
-    assert left is not None and left.osd == 1 and left.seconds == pytest.approx(2000.0)
+    assert left is not None
+    assert left.osd == 1
+    assert left.seconds == pytest.approx(2000.0)
 
 
 def test_an_osd_that_got_nothing_yet_is_expected_to_get_the_median() -> None:
     rates = measured([shard(0, 8), shard(1, 8), shard(2, 8)],
                      [shard(0, 7), shard(1, 6), shard(2, 5)])
     left = time_left(rates, [], {7: 40 * GIB})
-    assert left is not None and left.seconds == pytest.approx(2000.0)
+    assert left is not None
+    assert left.seconds == pytest.approx(2000.0)
 
 
 def test_data_of_others_delays_only_where_ours_goes_too() -> None:
     rates = measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)])
     others = [shard(0, 7), shard(1, 400, CRUSH)]
     left = time_left(rates, others, {})
-    assert left is not None and left.osd == 0
+    assert left is not None
+    assert left.osd == 0
     left = time_left(rates, others, {1: GIB})
-    assert left is not None and left.osd == 1 and left.seconds == pytest.approx(40100.0)
+    assert left is not None
+    assert left.osd == 1
+    assert left.seconds == pytest.approx(40100.0)
 
 
 def test_a_limit_of_the_whole_cluster_counts_where_it_is_the_slower() -> None:
     """One shard moves at a time, each to another OSD."""
     rates = measured([shard(0, 8)], [shard(1, 8)], [shard(2, 8)])
     left = time_left(rates, [shard(2, 8)], {osd: 8 * GIB for osd in range(3, 8)})
-    assert left is not None and left.osd is None and left.seconds == pytest.approx(600.0)
+    assert left is not None
+    assert left.osd is None
+    assert left.seconds == pytest.approx(600.0)
 
 
 def test_where_nothing_arrives_any_more_it_stands_still() -> None:
     """As while statistics stand still: nothing may count down on frozen figures."""
     stands = [shard(0, 6)]
     rates = measured([shard(0, 8)], stands, stands, every=60.0)
-    assert rates.moved_at == 1060.0 and rates.stand_still(1120.0)
-    assert not rates.stand_still(1100.0) and not TransferRates().stand_still(1e9)
+    assert rates.moved_at == 1060.0
+    assert rates.stand_still(1120.0)
+    assert not rates.stand_still(1100.0)
+    assert not TransferRates().stand_still(1e9)
 
 
 def test_a_clock_that_was_set_back_measures_nothing() -> None:

@@ -277,3 +277,37 @@ class Harness:
         self.balancer.require_observation()
         self.balancer.round()
         return self.balancer.status.state
+
+    def plan(self, seconds: float = 0.0) -> str:
+        """`round`, after which the plan that it asks for is made."""
+        state = self.round(seconds)
+        self.jobs.run()
+        return state
+
+    def arrive(self) -> None:
+        self.gateway.arrive()
+
+    @property
+    def state(self) -> str:
+        return self.balancer.status.state
+
+    @property
+    def reason(self) -> str:
+        return self.balancer.status.reason
+
+    @property
+    def history(self) -> Any:
+        return self.balancer.status.history
+
+    @property
+    def execution(self) -> Any:
+        return self.balancer.execution
+
+    @property
+    def sent(self) -> List[str]:
+        return self.gateway.sent
+
+    @property
+    def looks(self) -> int:
+        """How often the whole cluster was looked at."""
+        return self.gateway.full_readings
