@@ -1,7 +1,7 @@
 """Drains in the rounds of the loop, on a cluster that obeys."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -24,16 +24,30 @@ def run(harness: Harness, rounds: int = 8) -> Harness:
 def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
     harness = Harness(uneven(num_bytes=num_bytes), max_upmap_items=0.0,   # each PG needs a pair
                       **options)
-    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
+    harness.drain(DRAIN)
     return harness
 
 
 def test_it_is_not_safe_before_ceph_answers() -> None:
     harness = drained()
     harness.gateway.stop_answer = None
-    assert run(harness).balancer.drains.status.stop_check is None
+    assert run(harness).drains.stop_check is None
     harness.gateway.stop_answer = StopCheck(False, "1 pgs unknown")
-    assert run(harness, 1).balancer.drains.status.stop_check == StopCheck(False, "1 pgs unknown")
+    assert run(harness, 1).drains.stop_check == StopCheck(False, "1 pgs unknown")
+
+
+def at(harness: Harness, moment: str, happens: Callable[[], None]) -> None:
+    """Lets it happen before the next batch: when `off` is looked for, when what is to be sent is
+    stored, or when it has been decided."""
+    def before_write(key: str) -> None:
+        if key == "changes/1":
+            happens()
+    if moment == "store":
+        harness.kv.before_write = before_write
+    elif moment == "decided":
+        harness.gateway.before_placement_check = happens
+    else:
+        harness.gateway.before_send_check = happens
 
 
 @pytest.mark.parametrize("options", [{}, {"active": True, "from_buckets": "osd.1"},
@@ -44,22 +58,15 @@ def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options:
     harness = drained(**options)
 
     def remove() -> None:
-        harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
+        if harness.drains.drains.names:
+            harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     if moment == "ready":
         harness.plan(60)
         remove()
-    elif moment == "store":
-        def before_write(key: str) -> None:
-            if key == "changes/1" and harness.balancer.drains.status.drains.names:
-                remove()
-        harness.kv.before_write = before_write
     else:
-        def before_check() -> None:
-            if harness.balancer.drains.status.drains.names:
-                remove()
-        harness.gateway.before_placement_check = before_check
+        at(harness, moment, remove)
     run(harness, 1)
-    while harness.balancer.drains.status.drains.names:
+    while harness.drains.drains.names:
         run(harness, 1)
     assert harness.sent == []
     if options != {"active": True}:   # then its own plans may move the same shards

@@ -58,10 +58,10 @@ def test_what_may_be_out_of_date_is_unknown(status: DrainStatus, reason: str) ->
 
 def test_the_loop_asks_ceph_for_no_osd_that_is_down() -> None:
     harness = Harness(uneven())
-    harness.balancer.change_drains(lambda drains: drains.with_osds({0: "osd.0", 1: "osd.1"}))
+    harness.drain({0: "osd.0", 1: "osd.1"})
     harness.gateway.cluster.osds[1].update(up=0, state=["exists"])
     harness.round(60)
-    found = harness.balancer.drains.status
+    found = harness.drains
     assert found.down == {1}
     assert not found.empty_osds
     assert harness.gateway.asked_to_stop == []

@@ -8,7 +8,7 @@ from typing import (
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.control.balancer import Balancer
-from equilibrium_mgr.drain.status import StopCheck
+from equilibrium_mgr.drain.status import DrainStatus, StopCheck
 from equilibrium_mgr.gateway.cluster_summary import (
     ClusterSummary, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
@@ -306,6 +306,14 @@ class Harness:
     @property
     def sent(self) -> List[str]:
         return self.gateway.sent
+
+    def drain(self, osds: Dict[int, str]) -> None:
+        """As `drain add`, of OSDs with the names by which they were given."""
+        self.balancer.change_drains(lambda drains: drains.with_osds(osds))
+
+    @property
+    def drains(self) -> DrainStatus:
+        return self.balancer.drains.status
 
     @property
     def looks(self) -> int:
