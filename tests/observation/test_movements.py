@@ -130,11 +130,6 @@ def test_pg_num_changes_until_the_last_shard_has_arrived() -> None:
 _LOST = "active+undersized+degraded+remapped+backfilling"
 
 
-def test_a_lost_copy_is_recovered_from_no_osd() -> None:
-    lost = pool_of_two().osd(0, up=0, state=["exists"]).mark_out(0)
-    assert found(moving("3 1", "1", state=_LOST, cluster=lost)) == "None>3 recovery"
-
-
 def test_a_shard_of_ours_is_ours_again_when_its_source_comes_back() -> None:
     lost = pool_of_two().osd(0, up=0, state=["exists"])
     moving("2 1", "1", "0>2", _LOST, cluster=lost)

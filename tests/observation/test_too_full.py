@@ -37,14 +37,6 @@ def test_target_that_would_pass_backfillfull() -> None:
     assert entry.command(0.92) is None   # too near to full
 
 
-@pytest.mark.parametrize("state, osd, used", [
-    ("active+remapped+backfill_toofull", 2, 95), ("active+recovery_toofull+remapped", 0, 98)])
-def test_no_command_that_would_fill_an_osd_to_the_brim(state: str, osd: int, used: int) -> None:
-    (said, command), = told(moving(state).osd(osd, used=used * GIB))
-    assert f"osd.{osd} is too full" in said
-    assert command is None
-
-
 def test_statistics_that_show_no_full_osd() -> None:
     """Those of the OSD may be older than the PG's: the fullest is named."""
     entry, = find_too_full(moving("active+recovery_toofull+remapped").osd(
