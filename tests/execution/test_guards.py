@@ -48,6 +48,14 @@ def two_classes() -> Cluster:
     return small.pg("1.0", "0 1").pg("2.0", "2 3").pg("3.0", "0 1")
 
 
+def test_own_trouble_is_told_though_another_s_is_worse() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, active_degraded=1), states(3, down=2)]}
+    trouble = blocked_pools(small.snapshot())[1]
+    assert trouble.reason == "pool 'data' has 1 PG degraded"
+    assert trouble.inactive
+
+
 def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
     """It is where its PGs are."""
     small = two_classes()

@@ -5,6 +5,7 @@ from typing import Any, List
 
 import pytest
 
+from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.execution.traffic import osd_traffic
 from tests.execution.limits import batch, limited, pgs, sent, wanted
 from tests.support.units import GIB
@@ -49,3 +50,11 @@ def test_of_a_mispredicted_pool_a_shard_counts_whole_until_it_has_arrived() -> N
                                    "active+clean+laggy"])
 def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
     assert sent(batch(pgs(1, state=state), wanted(2))) == ["1.0"]
+
+
+@pytest.mark.parametrize("state", ["active+undersized+degraded", "active+recovering+degraded",
+                                   "peering"])
+def test_degraded_pgs_themselves_are_left_alone(state: str) -> None:
+    """Be it for relief."""
+    degraded = {1: PoolGuard("pool 'pool1' has 3 PGs degraded", False)}
+    assert not batch(pgs(state=state).osd(0, used=91 * GIB), wanted(2), troubled=degraded).send
