@@ -29,7 +29,7 @@ def test_nothing_of_a_named_plan_goes_to_an_osd_once_drain_add_has_answered(mome
     run(harness)
     assert harness.drains.drains.osds == {1}
     assert sorted(harness.sent) == ["1.2", "1.3"]
-    assert not any(1 in up for up in harness.gateway.cluster.up.values())
+    assert not any(1 in up for up in harness.cluster.up.values())
 
 
 def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() -> None:
@@ -73,4 +73,4 @@ def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: An
     cluster.sizes = {osd: 100 * size for osd, size in cluster.sizes.items()}   # disks have grown
     harness.now += 6 * 3600.0
     run(harness, 12)
-    assert not any(0 in up for up in harness.gateway.cluster.up.values())
+    assert not any(0 in up for up in harness.cluster.up.values())

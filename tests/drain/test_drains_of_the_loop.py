@@ -27,9 +27,6 @@ def test_a_drain_is_for_all_pools_and_classes() -> None:
     snapshot = Cluster({"root default": {"host h0": [0, 1], "host h1": [2]}}).drain(2).snapshot()
     limited = settings(pool_ids="1", device_classes="ssd", from_buckets="h0", not_buckets="osd.1")
     options = automatic_options(limited, snapshot, frozenset(), drain_only=True)
-    assert options.drain_only
-    assert options.pool_ids is None
-    assert options.device_classes is None
-    assert options.sources == {0, 2}
-    assert options.targets == {0, 2}
-    assert automatic_options(limited, snapshot, frozenset()).sources == {0}
+    assert options.drain_only and options.pool_ids is None and options.device_classes is None
+    assert options.sources == frozenset((0, 2)) and options.targets == frozenset((0, 2))
+    assert automatic_options(limited, snapshot, frozenset()).sources == frozenset((0,))

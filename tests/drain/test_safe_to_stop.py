@@ -59,7 +59,7 @@ def test_what_may_be_out_of_date_is_unknown(status: DrainStatus, reason: str) ->
 def test_the_loop_asks_ceph_for_no_osd_that_is_down() -> None:
     harness = Harness(uneven())
     harness.drain({0: "osd.0", 1: "osd.1"})
-    harness.gateway.cluster.osds[1].update(up=0, state=["exists"])
+    harness.cluster.osds[1].update(up=0, state=["exists"])
     harness.round(60)
     found = harness.drains
     assert found.down == {1}

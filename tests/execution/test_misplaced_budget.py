@@ -24,7 +24,7 @@ class LateReports:
         self._rng = random.Random(seed)
         self.harness = Harness(uneven(pgs=40, num_bytes=GIB))
         self.harness.gateway.ratio = 0.2
-        self.cluster: Cluster = self.harness.gateway.cluster
+        self.cluster: Cluster = self.harness.cluster
         self._reported: Set[str] = set()
         self.foreign = self._rng.randrange(0, 60)
 
@@ -81,7 +81,7 @@ def test_true_count_never_passes_the_limit(seed: int) -> None:
 def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_degraded() -> None:
     """`active+recovery_wait+degraded` is no misplaced copy to Ceph: no count shows our moves."""
     harness = Harness(uneven(pgs=40, num_bytes=GIB))
-    cluster, builder, harness.gateway.ratio = harness.gateway.cluster, SnapshotBuilder(), 0.2
+    cluster, builder, harness.gateway.ratio = harness.cluster, SnapshotBuilder(), 0.2
     cluster.pg_status = {"misplaced_objects": 0, "misplaced_total": 400}
 
     def look(fresh: bool = False) -> Snapshot:

@@ -1,7 +1,7 @@
 """OSDs above nearfull come first, and nothing else takes what their relief is short of."""
 from __future__ import annotations
 
-from typing import List
+from typing import List, Mapping, Sequence
 
 import pytest
 from tests.execution.limits import limited
@@ -26,11 +26,17 @@ def plan() -> List[PgChange]:
     return [change_of(f"1.{ps:x}", [ps % 4], [4 + ps % 4]) for ps in range(16)]
 
 
+def relief(made: Cluster, changes: Sequence[PgChange]) -> Mapping[str, int]:
+    """Which changes relieve an overfull OSD, and which one."""
+    snapshot = made.snapshot()
+    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
+    return urgent
+
+
 def test_shards_without_data_relieve_nothing() -> None:
     """Else all that leave an overfull OSD would be urgent, before what frees space there."""
     made = cluster().pg("1.2", "2", num_bytes=0).pg("1.6", "2", num_bytes=0)
-    snapshot = made.snapshot()
-    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    urgent = relief(made, plan())
     assert urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
 
 
@@ -56,6 +62,13 @@ def test_what_is_under_way_counts_as_relief() -> None:
     made = cluster()
     for pgid in ("1.2", "1.6"):
         made.pg(pgid, "6", num_bytes=2 * GIB, acting="2")
-    snapshot = made.snapshot()
-    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    urgent = relief(made, plan())
     assert [pgid for pgid, osd in urgent.items() if osd == 2] == ["1.a"]
+
+
+def test_most_relief_per_byte_goes_first() -> None:
+    """1.0 moves two shards and only one of them leaves the overfull OSD."""
+    made = Cluster(hosts(8)).pool(1, size=2).osd(2, used=86 * GIB)
+    made.pg("1.0", "2 1", num_bytes=2 * GIB).pg("1.1", "2 1", num_bytes=2 * GIB)
+    changes = [change_of("1.0", "2 1", "4 5"), change_of("1.1", "2 1", "4 1")]
+    assert relief(made, changes) == {"1.1": 2}

@@ -8,7 +8,7 @@ from tests.support.rounds import executing, uneven
 def test_summary_is_enough_until_budget_becomes_free() -> None:
     harness = Harness(uneven())
     harness.gateway.ratio = 0.25
-    harness.gateway.cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
+    harness.cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
     executing(harness)
     assert harness.round() == "throttled"
     full_readings = harness.looks
@@ -16,7 +16,7 @@ def test_summary_is_enough_until_budget_becomes_free() -> None:
     harness.balancer.round()
     assert harness.looks == full_readings
     assert harness.sent == []
-    harness.gateway.cluster.pg_status = {"misplaced_objects": 5, "misplaced_total": 120}
+    harness.cluster.pg_status = {"misplaced_objects": 5, "misplaced_total": 120}
     harness.now += 60
     harness.balancer.round()
     assert harness.looks > full_readings

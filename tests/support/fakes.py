@@ -284,8 +284,16 @@ class Harness:
         self.jobs.run()
         return state
 
+    def rounds(self, count: int, seconds: float) -> None:
+        for _ in range(count):
+            self.round(seconds)
+
     def arrive(self) -> None:
         self.gateway.arrive()
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.gateway.cluster
 
     @property
     def state(self) -> str:

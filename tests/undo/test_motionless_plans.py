@@ -51,7 +51,7 @@ def test_nothing_goes_without_a_monitor_that_keeps_it(trouble: str) -> None:
     if trouble == "no monitor":
         harness.gateway.connected = False
     else:
-        harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
+        harness.cluster.extra["require_min_compat_client"] = "jewel"
     assert harness.round(5) == "blocked"
     assert harness.sent == []
 

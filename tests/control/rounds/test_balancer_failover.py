@@ -83,7 +83,7 @@ def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
     executing(harness)
     harness.round()
     assert harness.balancer.status.rejected == {}
-    assert harness.gateway.cluster.up["1.0"] == [2]
+    assert harness.cluster.up["1.0"] == [2]
     assert harness.execution is not None
     assert harness.execution.dropped == [("1.0", "somebody else has set other upmap items")]
 

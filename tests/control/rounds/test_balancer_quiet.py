@@ -15,7 +15,7 @@ def count_plans(harness: Harness, rounds: int, change: Any, seconds: float = 60.
     sent, plans = len(harness.sent), 0
     for number in range(rounds):
         change(number)
-        harness.gateway.cluster.epoch += 1
+        harness.cluster.epoch += 1
         harness.round(seconds)
         plans += harness.jobs.run()
     assert len(harness.sent) == sent
@@ -57,7 +57,7 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
         if planner.call_count > calls:
             made.append(harness.now)
         harness.arrive()
-        harness.gateway.cluster.osd(2, used=5 * grown * GIB)
+        harness.cluster.osd(2, used=5 * grown * GIB)
     assert len(made) == 1
     assert harness.sent
     execution = harness.execution

@@ -13,7 +13,7 @@ def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
     harness = Harness(uneven())
     harness.gateway.ratio = 0.27
     executing(harness)
-    cluster = harness.gateway.cluster
+    cluster = harness.cluster
 
     def foreign_epoch() -> None:
         cluster.epoch = 101
@@ -32,8 +32,7 @@ def test_silent_monitor_does_not_hang_the_plan() -> None:
     harness = Harness(uneven())
     harness.gateway.ignores = {"1.0"}
     executing(harness, small_plan(1))
-    for _ in range(6):
-        harness.round(60)
+    harness.rounds(6, 60)
     assert harness.sent == ["1.0"] * 3
     assert harness.execution is None
 

@@ -27,8 +27,8 @@ def _window(harness: Harness) -> None:
 
 
 def _flag(harness: Harness) -> None:
-    harness.gateway.cluster.extra["flags"] = "sortbitwise,norebalance"
-    harness.gateway.cluster.epoch += 1
+    harness.cluster.extra["flags"] = "sortbitwise,norebalance"
+    harness.cluster.epoch += 1
 
 
 def _builtin(harness: Harness) -> None:
@@ -42,13 +42,13 @@ def _no_monitor(harness: Harness) -> None:
 def _named(harness: Harness) -> None:
     """A named plan that the misplaced limit holds back."""
     harness.gateway.ratio = 0.01
-    harness.gateway.cluster.pg_status = {"misplaced_objects": 60, "misplaced_total": 120}
+    harness.cluster.pg_status = {"misplaced_objects": 60, "misplaced_total": 120}
     executing(harness)
 
 
 def _clients(harness: Harness) -> None:
-    harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
-    harness.gateway.cluster.epoch += 1
+    harness.cluster.extra["require_min_compat_client"] = "jewel"
+    harness.cluster.epoch += 1
 
 
 _EVENTS: Dict[str, Callable[[Harness], None]] = {
@@ -93,8 +93,8 @@ def test_late_plan_is_taken_up_when_the_way_is_free(event: str) -> None:
         harness.jobs.run()
         loop = Loop(harness).run(60.0 * minutes)
         harness.options, harness.gateway.builtin, harness.gateway.connected = before
-        harness.gateway.cluster.extra.clear()
-        harness.gateway.cluster.epoch += 1
+        harness.cluster.extra.clear()
+        harness.cluster.epoch += 1
         loop.run(125 if event == "builtin" else 61)   # whose last batch is waited for
         assert (harness.state, len(harness.jobs.waiting)) == (
             ("moving", 0) if same else ("planning", 1))

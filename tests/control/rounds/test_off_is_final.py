@@ -49,7 +49,7 @@ class OffAt:
             harness.plan(60)
         assert harness.sent == self.sent_at_answer
         assert harness.state == "off"
-        next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(self.store_at_answer),
+        next_mgr = Harness(harness.cluster, kv=KeyValueStore(self.store_at_answer),
                         **harness.options)
         next_mgr.now = harness.now
         for _ in range(3):
@@ -104,7 +104,7 @@ def test_off_before_the_first_round_of_a_new_mgr() -> None:
     harness = executing(Harness(uneven(), max_moves_per_round=3), small_plan(6))
     harness.round()
     harness.arrive()
-    next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+    next_mgr = Harness(harness.cluster, kv=KeyValueStore(harness.kv.values),
                        **harness.options)
     assert next_mgr.balancer.switch_off() == "p"
     assert "execution" not in next_mgr.kv.values

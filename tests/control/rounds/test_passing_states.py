@@ -13,7 +13,7 @@ def inactive(cluster: Cluster, count: int) -> None:
 
 def peering() -> Harness:
     harness = executing(Harness(uneven()), small_plan(6))
-    inactive(harness.gateway.cluster, 1)
+    inactive(harness.cluster, 1)
     return harness
 
 
@@ -24,7 +24,7 @@ def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
     assert harness.state == "waiting"
     assert "peering" not in harness.state
     assert harness.reason == "pool 'pool1' has 1 PG inactive"
-    inactive(harness.gateway.cluster, 0)
+    inactive(harness.cluster, 0)
     assert harness.round(10) == "moving"
     assert harness.sent
 

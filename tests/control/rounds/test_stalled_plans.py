@@ -14,7 +14,7 @@ SCRUBBED = "active+clean+scrubbing+deep"
 
 
 def scrubbed(harness: Harness, pgid: str) -> None:
-    records = harness.gateway.cluster.records
+    records = harness.cluster.records
     records[pgid] = records[pgid]._replace(state=SCRUBBED)
 
 
@@ -38,10 +38,9 @@ def one_waits(**options: Any) -> Harness:
 def test_time_in_which_everything_is_stopped_does_not_count() -> None:
     harness = one_waits()
     harness.round(60)
-    harness.gateway.cluster.extra["flags"] = "norebalance"
-    for _ in range(5):
-        harness.round(3600)
-    harness.gateway.cluster.extra["flags"] = ""
+    harness.cluster.extra["flags"] = "norebalance"
+    harness.rounds(5, 3600)
+    harness.cluster.extra["flags"] = ""
     harness.round(60)
     assert harness.execution is not None
     assert harness.execution.remaining_moves
@@ -64,7 +63,7 @@ def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool
     executing(harness, small_plan(3))
     scrubbed(harness, "1.0")
     for look in range(100):
-        harness.gateway.cluster.pg_status = {
+        harness.cluster.pg_status = {
             "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
         harness.round(600)
     assert (harness.execution is None) == gives_up
@@ -83,7 +82,7 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
         harness.round(60)
     stuck = harness.sent[0]
     harness.arrive()
-    cluster = harness.gateway.cluster
+    cluster = harness.cluster
     cluster.acting[stuck] = [0]
     cluster.records[stuck] = cluster.records[stuck]._replace(
         state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
@@ -100,8 +99,7 @@ def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
     harness.round(60)
     harness.balancer.dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
     executing(harness)
-    for _ in range(200):
-        harness.round(300)
+    harness.rounds(200, 300)
     assert harness.execution is not None
     assert not harness.execution.dropped
     for _ in range(100):

@@ -24,7 +24,7 @@ def test_osd_that_flaps_for_hours(period: int) -> None:
     """Out for as long as in: the cluster is looked at where that lasts, never more often than
     six times an hour."""
     harness = idle(uneven())
-    cluster = harness.gateway.cluster
+    cluster = harness.cluster
     before = harness.looks
 
     def flap(minute: int) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from tests.support.clusters.crush_maps import Branch, crush_map
-from tests.support.placed import Osds, Pairs, osds, pairs
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
+from tests.support import placed
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -74,16 +74,17 @@ class Cluster:
             "tier_of": -1, "tiers": []}, **fields)
         return self
 
-    def pg(self, pgid: str, up: Osds, num_bytes: int = GIB, objects: int = 0, omap: int = 0,
-           items: Pairs = (), acting: Optional[Osds] = None, state: str = "active+clean",
+    def pg(self, pgid: str, up: placed.Osds, num_bytes: int = GIB, objects: int = 0,
+           omap: int = 0, items: placed.Pairs = (),
+           acting: Optional[placed.Osds] = None, state: str = "active+clean",
            uncopied_ratio: float = 1.0, reported: int = 100) -> Cluster:
         """A PG with its up set (upmap items already applied) and its statistics."""
-        self.up[pgid] = list(osds(up))
+        self.up[pgid] = list(placed.osds(up))
         self.records[pgid] = PgRecord(num_bytes, objects, omap, state, uncopied_ratio, reported)
         if items:
-            self.items[pgid] = list(pairs(items))
+            self.items[pgid] = list(placed.pairs(items))
         if acting is not None:
-            self.acting[pgid] = list(osds(acting))
+            self.acting[pgid] = list(placed.osds(acting))
         return self
 
     def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> Cluster:
@@ -160,7 +161,7 @@ class Cluster:
             "require_min_compat_client": "luminous", "pools": list(self.pools.values()),
             "osds": list(self.osds.values()), "erasure_code_profiles": self.profiles,
             "pg_upmap": [], "pg_temp": [
-                {"pgid": pgid, "osds": acting} for pgid, acting in self.acting.items()],
+                {"pgid": pgid, "osds": osds} for pgid, osds in self.acting.items()],
             "pg_upmap_items": [
                 {"pgid": pgid, "mappings": [{"from": f, "to": t} for f, t in pairs]}
                 for pgid, pairs in self.items.items()]}, **self.extra)
@@ -207,9 +208,9 @@ class Cluster:
     def acting_sets(self) -> Dict[str, Tuple[int, ...]]:
         """As Ceph maps PGs: OSDs that are down serve nothing."""
         found = {}
-        for pgid, acting in self.acting.items():
+        for pgid, osds in self.acting.items():
             erasure = self.pools.get(int(pgid.split(".")[0]), {}).get("type") == 3
-            serving = [osd if self.osds.get(osd, {}).get("up") else NONE for osd in acting]
+            serving = [osd if self.osds.get(osd, {}).get("up") else NONE for osd in osds]
             if set(serving) != {NONE}:
                 found[pgid] = tuple(
                     [osd for osd in serving if erasure or osd != NONE])
@@ -233,20 +234,13 @@ def _status(osd: Mapping[str, Any]) -> str:
     return "destroyed" if "destroyed" in osd["state"] else "up" if osd["up"] else "down"
 
 
-def change_of(pgid: str, raw: Osds, after: Osds, before: Osds = (),
+def change_of(pgid: str, raw: placed.Osds, after: placed.Osds, before: placed.Osds = (),
               shard_bytes: int = GIB, objects: int = 10) -> PgChange:
     """What a plan does to one PG whose up set is its raw mapping unless `before` tells."""
-    up_before, raw, after = osds(before or raw), osds(raw), osds(after)
-    items = tuple((source, target) for source, target in zip(raw, after) if source != target)
-    return PgChange(
-        pgid=pgid,
-        raw=raw,
-        up_before=up_before,
-        up_after=after,
-        items=items,
-        shards=len(set(after) - set(up_before)),
-        shard_bytes=shard_bytes,
-        objects=objects)
+    raw, after, before = placed.osds(raw), placed.osds(after), placed.osds(before or raw)
+    return PgChange(pgid=pgid, raw=tuple(raw), up_before=before, up_after=tuple(after),
+                    items=tuple((r, a) for r, a in zip(raw, after) if r != a),
+                    shards=len(set(after) - set(before)), shard_bytes=shard_bytes, objects=objects)
 
 
 def plan_of(changes: Sequence[PgChange] = (), epoch: int = 100) -> Plan:
