@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List, Mapping, Sequence
 
 import pytest
-from tests.execution.limits import limited
+from tests.execution.limits import FREE, batch, limited, sent, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -36,8 +36,24 @@ def relief(made: Cluster, changes: Sequence[PgChange]) -> Mapping[str, int]:
 def test_shards_without_data_relieve_nothing() -> None:
     """Else all that leave an overfull OSD would be urgent, before what frees space there."""
     made = cluster().pg("1.2", "2", num_bytes=0).pg("1.6", "2", num_bytes=0)
-    urgent = relief(made, plan())
-    assert urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
+    assert relief(made, plan()) == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
+
+
+def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> None:
+    """One move each off osd.2 and osd.3 at a time; those between other OSDs go as well."""
+    limits = limited(max_backfills_per_osd=1)
+    decision = batch(cluster(), plan(), limits)
+    assert sent(decision) == ["1.2", "1.3", "1.0", "1.1"]
+    assert str(why(decision)).endswith("(max_backfills_per_osd)")
+    to_its_target = change_of("1.4", "0", "6")   # where 1.6 is to go
+    assert "1.4" not in sent(batch(cluster(), [to_its_target, *plan()[5:]], limits))
+
+
+def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
+    assert len(sent(batch(cluster(), plan(), limited(max_misplaced_ratio=2.0)))) == 16
+    made = cluster().osd(6, used=85 * GIB).osd(7, used=85 * GIB)   # its targets are full
+    going = sent(batch(made, plan(), FREE))
+    assert sorted(going) == ["1.0", "1.1", "1.4", "1.5", "1.8", "1.9", "1.c", "1.d"]
 
 
 def with_objects() -> Snapshot:
@@ -53,8 +69,7 @@ def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int
     """Two shards may leave an OSD: 1.2, 1.6 and 1.3, 1.7 go, 1.a waits and needs 10 copies."""
     limits = limited(max_backfills_per_osd=2, max_misplaced_ratio=limit)
     decision = next_batch(with_objects(), plan(), limits, {})
-    urgent = ["1.2", "1.6", "1.3", "1.7"]
-    assert [change.pgid for change in decision.send][:4] == urgent
+    assert sent(decision)[:4] == ["1.2", "1.6", "1.3", "1.7"]
     assert len(decision.send) == count
 
 
