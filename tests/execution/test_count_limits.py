@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from tests.execution.limits import limited
+from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch import Decision, next_batch
@@ -34,6 +34,15 @@ def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None
     snapshot = snapshot._replace(pgs={**snapshot.pgs, "1.0": moving})
     decision = next_batch(snapshot, wanted(1)[1:], limited(max_pg_shards=5), {})
     assert len(decision.send) == 1
+
+
+def test_what_an_osd_still_deletes_counts_by_its_own_report() -> None:
+    """osd.2 has no PG by the map, and reports four; two may come."""
+    snapshot = cluster().snapshot()
+    snapshot.osds[2] = snapshot.osds[2]._replace(pg_shards=4)
+    decision = next_batch(snapshot, wanted(2), limited(max_pg_shards=6), {})
+    assert len(decision.send) == 2
+    assert "osd_max_pg_per_osd_hard_ratio" in str(why(decision))
 
 
 def test_changes_that_drop_or_alter_items_go() -> None:

@@ -13,7 +13,7 @@ from tests.support.few import few
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.model import PgRecord, Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
 
 
 class LateReports:
@@ -52,9 +52,7 @@ class LateReports:
                                   "misplaced_total": 400}
 
     def _report(self, pgid: str, state: str) -> None:
-        record: PgRecord = self.cluster.records[pgid]
-        self.cluster.records[pgid] = record._replace(
-            state=state, reported_epoch=self.cluster.epoch)
+        self.harness.report(pgid, state=state, reported_epoch=self.cluster.epoch)
 
 
 def plan_of_forty() -> Plan:
@@ -92,8 +90,8 @@ def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_de
         harness.round(61)
         for pgid in harness.sent:
             cluster.acting.pop(pgid, None)
-            cluster.records[pgid] = cluster.records[pgid]._replace(
-                state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
+            harness.report(pgid, state="active+recovery_wait+degraded",
+                           reported_epoch=cluster.epoch)
         assert 10 * len(harness.sent) <= 80
     assert harness.sent
     assert harness.state == "moving"

@@ -26,6 +26,8 @@ def test_defaults_where_nothing_is_set() -> None:
     assert found.max_plan_seconds > 0
     assert found.fill_limit == 0.0
     assert found.aim == "space"
+    assert (found.begin_time, found.end_time) == (0, 24 * 60)
+    assert found.begin_weekday == found.end_weekday
 
 
 @pytest.mark.parametrize("text, expected", [
@@ -110,15 +112,14 @@ def test_times_of_the_day(text: Any, minute: Any) -> None:
                        for end in (UNREADABLE_TIME, 0, 600, 24 * 60) for hour in range(24))
 
 
-def test_by_default_the_window_is_always_open() -> None:
-    found = settings()
-    assert (found.begin_time, found.end_time) == (0, 24 * 60)
-    assert found.begin_weekday == found.end_weekday
+def declared(name: str) -> Dict[str, Any]:
+    found, = [option for option in OPTIONS if option["name"] == name]
+    return found
 
 
 @pytest.mark.parametrize("name", ["begin_time", "begin_weekday"])
 def test_the_window_s_semantics_are_told(name: str) -> None:
-    said = next(option for option in OPTIONS if option["name"] == name)["long_desc"]
+    said = declared(name)["long_desc"]
     assert "before end_" in said
     assert "crosses midnight" in said
 
@@ -137,7 +138,7 @@ def test_aims(text: Any, aim: str) -> None:
 
 
 def test_the_monitor_is_told_which_aims_there_are() -> None:
-    option = next(option for option in OPTIONS if option["name"] == "aim")
+    option = declared("aim")
     assert option["enum_allowed"] == ["space", "even", "least-motion"]
     assert all(aim in option["long_desc"] for aim in option["enum_allowed"])
 

@@ -291,6 +291,12 @@ class Harness:
     def arrive(self) -> None:
         self.gateway.arrive()
 
+    def report(self, *pgids: str, **fields: Any) -> None:
+        """PGs report otherwise."""
+        records = self.gateway.cluster.records
+        for pgid in pgids:
+            records[pgid] = records[pgid]._replace(**fields)
+
     @property
     def cluster(self) -> Cluster:
         return self.gateway.cluster

@@ -17,8 +17,7 @@ def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
 
     def foreign_epoch() -> None:
         cluster.epoch = 101
-        for pgid, record in cluster.records.items():
-            cluster.records[pgid] = record._replace(reported_epoch=101)
+        harness.report(*cluster.records, reported_epoch=101)
     harness.gateway.before_send_check = foreign_epoch
     harness.round()
     assert cluster.epoch == 102

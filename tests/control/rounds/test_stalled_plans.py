@@ -14,8 +14,7 @@ SCRUBBED = "active+clean+scrubbing+deep"
 
 
 def scrubbed(harness: Harness, pgid: str) -> None:
-    records = harness.cluster.records
-    records[pgid] = records[pgid]._replace(state=SCRUBBED)
+    harness.report(pgid, state=SCRUBBED)
 
 
 def one_waits(**options: Any) -> Harness:
@@ -84,8 +83,7 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
     harness.arrive()
     cluster = harness.cluster
     cluster.acting[stuck] = [0]
-    cluster.records[stuck] = cluster.records[stuck]._replace(
-        state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
+    harness.report(stuck, state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
     cluster.pg_status = {"misplaced_objects": 10, "misplaced_total": 240}
     for _ in range(30):
         harness.plan(300)

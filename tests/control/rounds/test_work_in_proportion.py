@@ -48,8 +48,7 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
     before = harness.looks
     Loop(harness).run(3600)
     assert harness.looks - before == 0
-    for pgid, record in cluster.records.items():
-        cluster.records[pgid] = record._replace(omap_bytes=5 * GIB)
+    harness.report(*cluster.records, omap_bytes=5 * GIB)
     Loop(harness).run(660)
     assert harness.looks - before >= 1
     assert harness.state == "planning"
