@@ -1,5 +1,5 @@
-"""What is kept outlives the mgr, stays within its bounds, and is read with tolerance; how episodes
-end: by a code, and once."""
+"""The journal outlives the mgr, keeps within its bounds, and tolerates damage; an episode ends
+once, with a code."""
 from __future__ import annotations
 
 import json

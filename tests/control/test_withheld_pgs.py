@@ -16,7 +16,7 @@ WITHHELD = "MGR_EQUILIBRIUM_WITHHELD"
 
 
 class Case:
-    """A random cluster, and what is asked of it again and again."""
+    """A random cluster, with the questions that tests ask."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.session = open_cluster("random", seed, folder)
@@ -34,7 +34,7 @@ class Case:
         return [pgid for pgid, pg in self.cluster.unclean.items() if pg.withheld_by]
 
     def first_withheld(self) -> Any:
-        """Runs until an OSD withholds a PG; that PG."""
+        """Runs until an OSD withholds a PG; returns that PG."""
         for _ in range(100):
             self.run("sim run 5s")
             for pgid in self.withheld():
@@ -42,7 +42,7 @@ class Case:
         raise AssertionError("none is withheld")
 
     def withheld_by_primary(self) -> Any:
-        """Runs until the OSD that would lead a PG withholds it; that PG."""
+        """Runs until the OSD that would lead a PG withholds it; returns that PG."""
         pg = self.first_withheld()
         while self.up(pg)[0] not in pg.withheld_by:
             pg = self.first_withheld()
@@ -72,7 +72,7 @@ class Case:
         return not pg.withheld_by and set(self.up(pg)) == set(pg.held)
 
     def follow(self) -> None:
-        """An operator runs the command that the health check ends with."""
+        """Runs the command that the health check ends with."""
         told = self.told()
         commands = [line.partition("ceph ")[2] for line in told[told.index("run:") + 1:]]
         assert commands, told
@@ -85,7 +85,7 @@ class Case:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Callable[..., Case]]:
-    """Opens a cluster, of which OSDs may withhold."""
+    """Opens a cluster whose OSDs withhold PGs above a limit."""
     cases: List[Case] = []
 
     def open_case(seed: int = 27, limit: int = 25) -> Case:
@@ -102,7 +102,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Case]]:
 
 @pytest.fixture
 def case(opened: Callable[..., Case]) -> Case:
-    """Automatic balancing begins where OSDs will withhold."""
+    """A cluster whose OSDs withhold PGs soon after automatic balancing begins."""
     made = opened()
     made.run("equilibrium on")
     return made
@@ -163,7 +163,7 @@ def test_nothing_that_comes_meanwhile_leaves_it_inactive(comes: str, case: Case)
 
 
 def by_items(case: Case, moments: int) -> Set[int]:
-    """OSDs that withheld PGs for 30 s which upmap items sent there: none of them two."""
+    """Returns the OSDs that withheld a PG after upmap items sent it there; none withholds two."""
     seen: Set[Tuple[str, int]] = set()
     for _ in range(moments):
         case.run("sim run 30s")
@@ -243,7 +243,7 @@ def test_what_its_log_would_fill_is_taken_back(comes: str, opened: Callable[...,
     if "fail" not in comes:
         assert case.is_back(pg)
         return
-    # what has arrived would be taken back where its OSDs restart with the mgr
+    # else arrived PGs would go back when their OSDs restart with the mgr
     assert case.items()[pg.pgid] == sent
     assert "cannot be read or written" in case.session.command("equilibrium status")[1]
 
@@ -394,7 +394,7 @@ def test_off_after_a_failover_names_it_as_well(
 
 
 def send_too_many(case: Case) -> Any:
-    """An operator's own item sends a PG to an OSD that has as many as it takes; that PG."""
+    """Sends a PG to a full OSD by an operator's own item; returns that PG."""
     counts = {osd: int(case.cluster.usage[osd].dump()["num_pgs"]) for osd in case.osds()}
     full = max(counts, key=lambda osd: counts[osd])
     case.run(f"config set osd mon_max_pg_per_osd {counts[full]}", "sim run 10s")

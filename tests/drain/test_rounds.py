@@ -37,8 +37,8 @@ def test_it_is_not_safe_before_ceph_answers() -> None:
 
 
 def at(harness: Harness, moment: str, happens: Callable[[], None]) -> None:
-    """Lets it happen before the next batch: when `off` is looked for, when what is to be sent is
-    stored, or when it has been decided."""
+    """Calls `happens` before the next batch: when the round looks for `off`, stores the batch, or
+    has decided on it."""
     def before_write(key: str) -> None:
         if key == "changes/1":
             happens()

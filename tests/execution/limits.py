@@ -1,4 +1,4 @@
-"""Rounds for tests: PGs, what is wanted of them, and limits, none at all but those given."""
+"""PGs, changes, batches and limits for tests; only the given limits bind."""
 from __future__ import annotations
 
 from typing import Any, List, Mapping, Optional, Sequence

@@ -55,7 +55,7 @@ def is_sent(made: Cluster, one: PgChange, kind: str = UNDO) -> bool:
 
 
 def dropped(made: Cluster, one: PgChange, kind: str = UNDO, limits: Any = SHUT) -> str:
-    """Why nothing is sent, nor waits."""
+    """Returns why the batch drops the change; nothing goes or waits."""
     decision = decided(made, one, kind, limits)
     assert not decision.send
     assert not decision.waiting
@@ -99,7 +99,7 @@ def test_an_osd_that_is_being_drained_keeps_what_it_has(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [CANCEL, FREEZE])
 def test_a_plan_that_moves_nothing_never_does(kind: str) -> None:
-    """What was on its way has come."""
+    """The data has arrived."""
     made = cluster("active+clean")
     made.acting.clear()
     assert dropped(made, BACK, kind, limited()) == "its data has moved meanwhile"

@@ -43,7 +43,7 @@ def is_pending(ours: PendingMoves) -> bool:
 
 
 def recalled(snapshot: Snapshot, sent_at: float = 990.0) -> PendingMoves:
-    """What another mgr finds that 1.0 was sent, at epoch 100."""
+    """The account of another mgr after 1.0 was sent at epoch 100."""
     ours = PendingMoves()
     ours.restore_sending({"1.0": (sent_at, 100)}, snapshot, 1000.0)
     return ours

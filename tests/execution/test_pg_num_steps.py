@@ -33,7 +33,7 @@ def full() -> Cluster:
 
 
 def done() -> Cluster:
-    """Nothing is left to be merged."""
+    """Has merged all pairs."""
     return merging(pg_num_target=8, pg_placement_num_target=8)
 
 

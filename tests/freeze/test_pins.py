@@ -52,7 +52,7 @@ def assert_pinned(cluster: Cluster, up: str, items: str, shards: int) -> None:
 
 
 def is_left(cluster: Cluster, code: str) -> bool:
-    """True where no shard of 1.0 is pinned, for the reason with this code."""
+    """Returns True if no shard of 1.0 is pinned, for the reason with this code."""
     found = pin(cluster)
     return found.shards == 0 and obstacle(found).code == code
 

@@ -61,11 +61,11 @@ class Mutation(NamedTuple):
     name: str
     rule: str     # of safety, in a few words
     edits: Tuple[Edit, ...]
-    likely: str   # what pytest is told first, below tests/, one run after the other: see `runs`
+    likely: str   # arguments of pytest for the first runs, see `runs`
 
 
 def runs(mutation: Mutation) -> List[List[str]]:
-    """What pytest is told, for each run that is likely to notice."""
+    """Returns the arguments of pytest for each run that is likely to notice."""
     return [[_told(word) for word in run.split()] for run in mutation.likely.split("; ")]
 
 

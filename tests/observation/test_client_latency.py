@@ -11,7 +11,7 @@ MS = 10 ** 6
 
 
 class Osds:
-    """Counters of OSDs, what was asked for, and what is told of them."""
+    """Counters of OSDs, a watch, and the questions that the watch has asked."""
 
     def __init__(self) -> None:
         self.counters: Dict[int, Tuple[int, int]] = {}

@@ -279,7 +279,7 @@ class Harness:
         return self.balancer.status.state
 
     def plan(self, seconds: float = 0.0) -> str:
-        """`round`, after which the plan that it asks for is made."""
+        """Runs a round, and makes the plan that it asks for."""
         state = self.round(seconds)
         self.jobs.run()
         return state
@@ -322,7 +322,7 @@ class Harness:
         return self.gateway.sent
 
     def drain(self, osds: Dict[int, str]) -> None:
-        """As `drain add`, of OSDs with the names by which they were given."""
+        """Adds OSDs to the list as `drain add` does; `osds` has their names."""
         self.balancer.change_drains(lambda drains: drains.with_osds(osds))
 
     @property

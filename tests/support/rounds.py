@@ -32,7 +32,7 @@ def kept(harness: Harness, name: str = "p", plan: Any = None) -> Plan:
 
 
 def executing(harness: Harness, plan: Any = None, name: str = "p") -> Harness:
-    """A plan is kept, and its execution has been asked for."""
+    """Keeps a plan and asks for its execution."""
     assert harness.balancer.execute(name, kept(harness, name, plan))
     return harness
 

@@ -133,12 +133,12 @@ class Running:
 # -- states --------------------------------------------------------------------------------------
 
 _LIMITED = ("sim backfill rate 0", "equilibrium on", "sim run 3m")
-#: State → what brings the module into it.
+#: State → lines that bring the module into it.
 STATES: Dict[str, Sequence[str]] = {
     "planning": ["equilibrium on"],   # its plan is held
     "moving": ["equilibrium on"],
     "moving at its limit": _LIMITED,
-    # what others move takes up the limit, so that nothing of the module's own moves
+    # moves of others take up the limit: the module cannot move anything
     "throttled": [_SET + "max_misplaced_ratio 0.01", "sim osd reweight 5 0.7", "sim run 1m",
                   *_LIMITED],
     "blocked": ["sim flag set norebalance", "equilibrium on"],

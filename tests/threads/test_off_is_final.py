@@ -80,7 +80,7 @@ def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
 
 
 def disturb(running: Running, beginning: str, line: int, action: Callable[[], None]) -> str:
-    """Lets it happen at a line of the rounds, and goes on until all has come; returns where."""
+    """Calls `action` at a line of the rounds and runs until all data has arrived; returns where."""
     moment = BetweenLines(running.session)
     moment.arm(line, action)
     BEGINNINGS[beginning](running)

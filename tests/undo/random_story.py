@@ -57,7 +57,7 @@ class Moment(NamedTuple):
 
 
 class Story:
-    """All rules of safety are held, whatever the company."""
+    """Holds all rules of safety in any company."""
 
     def __init__(self, seed: int, folder: Path, company: str) -> None:
         self.rng = random.Random(f"undo {seed}")
@@ -114,7 +114,7 @@ class Story:
 
     def undo(self, since: float) -> Dict[str, str]:
         """Takes back all changes since a moment (seconds since the epoch), often over a failover,
-        and waits until nothing is left of it; pgid → why it is not restored."""
+        and waits for the end; returns pgid → why a PG is not restored."""
         code, answer = self._undone(since)
         assert code in (0, -errno.ENOENT)
         self.run(self.rng.choice((1.0, 30.0, 600.0)))
@@ -129,7 +129,7 @@ class Story:
 
     def _undone(self, since: float) -> Tuple[int, Dict[str, Any]]:
         for _ in range(5):
-            span = math.ceil(self.now().at - since)   # of the moment at which it is asked for
+            span = math.ceil(self.now().at - since)   # counted from this moment
             self.watch.judge.silence.on_answer("equilibrium undo", 0)
             code, out, _ = self.session.command(f"equilibrium undo --since {span}s --format json")
             if code != -errno.EAGAIN:

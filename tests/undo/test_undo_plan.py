@@ -47,7 +47,7 @@ def under_way(items: str, up: Sequence[int], acting: Sequence[int] = RAW, state:
 
 
 def undone(cluster: Cluster, *rows: ChangeRow, plan: str = "p") -> UndoResult:
-    """`plan`: all that is to be undone, or nothing for every row."""
+    """Undoes the rows of a plan, or every row without a name."""
     return undo_plan(cluster.snapshot(), rows, lambda one: plan in ("", one.plan))
 
 
@@ -58,13 +58,13 @@ def cancelled(cluster: Cluster, *rows: ChangeRow) -> UndoResult:
 
 
 def gets(result: UndoResult, items: str) -> bool:
-    """True where the plan gives the one PG these pairs."""
+    """Returns True if the plan gives its only PG these pairs."""
     change, = result.plan.changes
     return change.items == pairs(items)
 
 
 def why_not(result: UndoResult) -> str:
-    """Why the one PG is not restored."""
+    """Returns why the only PG is not restored."""
     assert not result.plan.changes
     (_, why), = result.not_restored
     return str(why)
