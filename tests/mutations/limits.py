@@ -54,7 +54,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if peak > state.fill_limit * osd.size_bytes:\n",
                  "    if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes\n",
+                 "                self.fill_limit_bytes[i] = int(most * sizes[i]) - fixed\n",
                  "                self.fill_limit_bytes[i] = int(9 * sizes[i])\n"),),
         "scenario:limit_of_fill"),
     Mutation(
