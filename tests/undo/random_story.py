@@ -123,8 +123,9 @@ class Story:
         self.run(5 * DAY)
         rows: List[Dict[str, str]] = answer.get("not_restored", [])
         if answer.get("plan"):
-            last = json.loads(self.session.command("equilibrium status --format json")[1])
-            rows += last["last_execution"]["dropped"]
+            status = json.loads(self.session.command("equilibrium status --format json")[1])
+            last = status["last_execution"] or {}   # the next mgr may know of none
+            rows += last.get("dropped", [])
         return {row["pgid"]: row["reason"] for row in rows}
 
     def _undone(self, since: float) -> Tuple[int, Dict[str, Any]]:
