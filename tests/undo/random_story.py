@@ -118,15 +118,21 @@ class Story:
         code, answer = self._undone(since)
         assert code in (0, -errno.ENOENT)
         self.run(self.rng.choice((1.0, 30.0, 600.0)))
+        rows: List[Dict[str, str]] = answer.get("not_restored", [])
+        if answer.get("plan"):
+            rows += self._dropped()
         if self.rng.random() < 0.5:
             self.play("sim mgr fail takeover=10s")
         self.run(5 * DAY)
-        rows: List[Dict[str, str]] = answer.get("not_restored", [])
         if answer.get("plan"):
-            status = json.loads(self.session.command("equilibrium status --format json")[1])
-            last = status["last_execution"] or {}   # the next mgr may know of none
-            rows += last.get("dropped", [])
+            rows += self._dropped()
         return {row["pgid"]: row["reason"] for row in rows}
+
+    def _dropped(self) -> List[Dict[str, str]]:
+        """PGs that the last execution has dropped; the next mgr does not know an ended one."""
+        status = json.loads(self.session.command("equilibrium status --format json")[1])
+        last: Dict[str, Any] = status["last_execution"] or {}
+        return last.get("dropped", [])
 
     def _undone(self, since: float) -> Tuple[int, Dict[str, Any]]:
         for _ in range(5):
