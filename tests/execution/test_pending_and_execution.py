@@ -117,10 +117,10 @@ def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() 
     """However long ago they were sent: Ceph counts them as degraded, nobody else as misplaced."""
     ours, others = PendingMoves(), PendingMoves()
     waits = by_log("6 2 1", "active+recovery_wait+degraded+remapped")
-    ours.restore_log_recovery(waits)
+    ours.restore_log_recovery(waits, ())
     assert ours.uncounted_copies(waits) == 10
     counted = by_log("6 2 1", "active+remapped+backfilling")
-    others.restore_log_recovery(counted)
+    others.restore_log_recovery(counted, ())
     assert ours.uncounted_copies(counted) == others.uncounted_copies(counted) == 0
 
 
@@ -129,8 +129,7 @@ def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recall
         sent_before: Sequence[str], copies: int) -> None:
     """Of others an OSD may as well have lost its copy, and they are not ours."""
     ours = PendingMoves()
-    ours.sent_before = frozenset(sent_before)
-    ours.restore_log_recovery(by_log("6 2"))
+    ours.restore_log_recovery(by_log("6 2"), sent_before)
     assert ours.uncounted_copies(by_log("6 2")) == copies
 
 
