@@ -7,11 +7,12 @@ Unless `osd` says otherwise, an OSD is 100 GiB, up and in, and uses exactly what
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from tests.support.clusters.crush_maps import Branch, crush_map
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
+from tests.support import placed
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -73,17 +74,17 @@ class Cluster:
             "tier_of": -1, "tiers": []}, **fields)
         return self
 
-    def pg(self, pgid: str, up: Sequence[int], num_bytes: int = GIB, objects: int = 0,
-           omap: int = 0, items: Iterable[Tuple[int, int]] = (),
-           acting: Optional[Sequence[int]] = None, state: str = "active+clean",
+    def pg(self, pgid: str, up: placed.Osds, num_bytes: int = GIB, objects: int = 0,
+           omap: int = 0, items: placed.Pairs = (),
+           acting: Optional[placed.Osds] = None, state: str = "active+clean",
            uncopied_ratio: float = 1.0, reported: int = 100) -> Cluster:
         """A PG with its up set (upmap items already applied) and its statistics."""
-        self.up[pgid] = list(up)
+        self.up[pgid] = list(placed.osds(up))
         self.records[pgid] = PgRecord(num_bytes, objects, omap, state, uncopied_ratio, reported)
         if items:
-            self.items[pgid] = list(items)
+            self.items[pgid] = list(placed.pairs(items))
         if acting is not None:
-            self.acting[pgid] = list(acting)
+            self.acting[pgid] = list(placed.osds(acting))
         return self
 
     def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> Cluster:
@@ -233,10 +234,10 @@ def _status(osd: Mapping[str, Any]) -> str:
     return "destroyed" if "destroyed" in osd["state"] else "up" if osd["up"] else "down"
 
 
-def change_of(pgid: str, raw: Sequence[int], after: Sequence[int], before: Sequence[int] = (),
+def change_of(pgid: str, raw: placed.Osds, after: placed.Osds, before: placed.Osds = (),
               shard_bytes: int = GIB, objects: int = 10) -> PgChange:
     """What a plan does to one PG whose up set is its raw mapping unless `before` tells."""
-    before = tuple(before or raw)
+    raw, after, before = placed.osds(raw), placed.osds(after), placed.osds(before or raw)
     return PgChange(pgid=pgid, raw=tuple(raw), up_before=before, up_after=tuple(after),
                     items=tuple((r, a) for r, a in zip(raw, after) if r != a),
                     shards=len(set(after) - set(before)), shard_bytes=shard_bytes, objects=objects)
