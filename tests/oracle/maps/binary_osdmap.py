@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from tests.support.clusters.state_records import pg_key
+
 from ..ceph_tools import Pairs, dump_osdmap
 
 Items = Pairs
@@ -47,12 +49,6 @@ def crc32c(data: bytes, seed: int = 0xFFFFFFFF) -> int:
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     return crc
-
-
-def pg_key(pgid: str) -> Tuple[int, int]:
-    """(pool, seed) of a pgid: the order in which Ceph keeps PGs."""
-    pool, seed = pgid.split(".")
-    return int(pool), int(seed, 16)
 
 
 def dumped_items(osd_dump: Mapping[str, Any]) -> Items:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..ceph_tools import (
     PGMapping, compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool, upmap_cleanup)
+from ..strict_rule import StrictRules
 from .binary_osdmap import (FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, Items, make_pool,
                             merge_items)
 from .cluster_spec import ClusterSpec, PoolSpec
@@ -17,6 +20,7 @@ from .topology import with_weight_set
 
 # where pg_pool_t of --createsimple has pgp_num and flags, struct header included
 _PGP_NUM, _FLAGS = 6 + 8, 6 + 52
+_POOL_KEYS = itemgetter("crush_rule", "type", "size", "pg_num", "pg_placement_num")
 
 
 class CrushPool(NamedTuple):
@@ -46,14 +50,26 @@ class MappedCluster:
         """The pool of a PG."""
         return self.spec.pools[int(pgid.split(".")[0]) - 1]
 
+    @cached_property
+    def rules(self) -> StrictRules:
+        return StrictRules(self.crush_dump)
+
+    def rule_id(self, pgid: str) -> int:
+        return self.spec.topology.rule_id(self.pool_spec(pgid).rule)
+
+    def fault(self, pgid: str, up: Sequence[int]) -> Optional[str]:
+        """Why the PG's rule could not have given an up set, by the tests' own check; or None."""
+        size = self.pool_spec(pgid).size
+        return self.rules.fault(self.rule_id(pgid), size, self.pgs[pgid].raw, up)
+
     def osds(self) -> List[int]:
         """Ids of the OSDs that exist; the monitor takes no other in a command."""
         return [dumped["osd"] for dumped in self.osd_dump["osds"]]
 
     def usable(self, osd: int) -> bool:
         """Whether an upmap item may point to the OSD: up, in, of positive weight."""
-        return (osd not in self.spec.out and osd not in self.spec.down
-                and self.spec.topology.weights[osd] > 0)
+        gone = self.spec.out | self.spec.down
+        return osd not in gone and self.spec.topology.weights[osd] > 0
 
 
 @dataclass(frozen=True)
@@ -91,8 +107,7 @@ def make_osdmap(pools: Sequence[CrushPool], crush: Path, reweights: Sequence[int
     osdmap.pool_max = len(pools)
     osdmap.write(path)
     for pool, dumped in zip(pools, dump_osdmap(path)["pools"]):
-        assert pool == (*(dumped[key] for key in (
-            "crush_rule", "type", "size", "pg_num", "pg_placement_num")), bool(dumped["flags"] & 1))
+        assert pool == (*_POOL_KEYS(dumped), bool(dumped["flags"] & 1))
     return path
 
 
@@ -131,6 +146,15 @@ def judge(cluster: MappedCluster, items: Items) -> Verdict:
     """Puts exactly these items into the map and asks osdmaptool to clean and to map it."""
     path = replace(cluster.osdmap, items=items).write(cluster.path.with_name("osdmap.judged"))
     return Verdict(upmap_cleanup(path), map_pgs(path))
+
+
+def settled_verdict(cluster: MappedCluster, items: Items) -> Tuple[Items, Verdict]:
+    """What the monitor leaves of these items, epoch by epoch, until it cleans none any more."""
+    while True:
+        verdict = judge(cluster, items)
+        if not verdict.cleaned:
+            return items, verdict
+        items = merge_items(items, verdict.cleaned)
 
 
 def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:

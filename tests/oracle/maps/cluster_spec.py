@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Set
+from typing import Callable, Dict, List, Set
 
 from .topology import Bucket, Rule, Topology
 
@@ -49,16 +49,16 @@ class ClusterSpec:
         """The one source of chance of this cluster."""
         return self.topology.rng
 
-    def rule(self, *steps: str, erasure: bool = False, name: Optional[str] = None) -> str:
-        """Adds a rule; its name. `steps` without the closing emit."""
-        rule_name = name or f"rule{len(self.topology.rules)}"
-        self.topology.rules.append(Rule(rule_name, steps + ("emit",), erasure))
-        return rule_name
-
     def pool(self, rule: str, size: int, pg_num: int, k: int = 0, share: float = 1.0,
              omap: bool = False, rejected: bool = False, irregular: bool = False) -> None:
-        """Adds a pool."""
-        self.pools.append(PoolSpec(f"pool{len(self.pools) + 1}", rule, size, pg_num, k,
+        """Adds a pool, and its rule where none has these steps; `rule` without the last emit."""
+        steps = (*rule.split("; "), "emit")
+        rules = self.topology.rules
+        known = [one.name for one in rules if one.steps == steps]
+        if not known:
+            known = [f"rule{len(rules)}"]
+            rules.append(Rule(known[0], steps, k > 0))
+        self.pools.append(PoolSpec(f"pool{len(self.pools) + 1}", known[0], size, pg_num, k,
                                    share, omap, rejected, irregular))
 
     def osd_size(self, osd: int) -> int:

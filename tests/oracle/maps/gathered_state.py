@@ -11,6 +11,8 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
 
+from tests.support.clusters.state_records import osd_record, pg_record
+
 from ..ceph_tools import ITEM_NONE
 from .cluster import MappedCluster
 
@@ -74,7 +76,7 @@ def gathered_state(cluster: MappedCluster, age: int = 0) -> Dict[str, Any]:
         "osd_dump": osd_dump, "crush_dump": cluster.crush_dump,
         "pg_dump": {"pg_ready": True, "pg_map": {
             "version": 1, "stamp": "2026-01-01T00:00:00.000000+0000",
-            "pg_stats": _pg_stats(cluster, content), "osd_stats": osd_stats(cluster, content),
+            "pg_stats": _pg_stats(cluster, content), "osd_stats": _osd_stats(cluster, content),
             "pool_stats": []}}}
 
 
@@ -88,29 +90,22 @@ def write_state(cluster: MappedCluster, age: int = 0) -> Path:
 def _pg_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     records = []
     for pgid, pg in cluster.pgs.items():
-        size = cluster.pool_spec(pgid).size
-        held = content[pgid]
-        members = [osd for osd in pg.acting if osd != ITEM_NONE]
-        missing = size - len(members)
-        records.append({
-            "pgid": pgid, "up": list(pg.up), "acting": list(pg.acting),
-            "state": "active+undersized+degraded" if missing else "active+clean",
-            "up_primary": members[0] if members else -1,
-            "acting_primary": members[0] if members else -1,
-            "version": "10'100", "reported_seq": 100, "reported_epoch": 10,
-            "stat_sum": {
-                "num_bytes": held.num_bytes, "num_objects": held.num_objects,
-                "num_object_copies": held.num_objects * size, "num_object_clones": 0,
-                "num_objects_misplaced": 0, "num_objects_missing": 0, "num_objects_unfound": 0,
-                "num_objects_degraded": missing * held.num_objects,
-                "num_omap_bytes": held.omap_bytes, "num_omap_keys": 0, "num_objects_omap": 0}})
+        size, held = cluster.pool_spec(pgid).size, content[pgid]
+        missing = size - len([osd for osd in pg.acting if osd != ITEM_NONE])
+        state = "active+clean"
+        if missing:
+            state = "active+undersized+degraded"
+        records.append(dict(pg_record(
+            pgid, pg.up, pg.acting, state, *held, size,
+            num_objects_degraded=missing * held.num_objects), reported_epoch=10))
     return records
 
 
-def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
+def _osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     """What each device reports: its shards, metadata by object, a fixed part. Nothing if down."""
     count = len(cluster.spec.topology.weights)
-    data, omap, meta, pgs = ([0] * count for _ in range(4))
+    data, omap, pgs = ([0] * count for _ in range(3))
+    meta = [FIXED_BYTES] * count
     for pgid, pg in cluster.pgs.items():
         held, chunks = content[pgid], cluster.pool_spec(pgid).k or 1
         for osd in pg.acting:
@@ -123,14 +118,6 @@ def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dic
     for osd in range(count):
         if osd in cluster.spec.down | cluster.spec.missing:
             continue
-        total, metadata = cluster.spec.osd_size(osd), meta[osd] + FIXED_BYTES
-        used = data[osd] + omap[osd] + metadata
-        records.append({
-            "osd": osd, "num_pgs": pgs[osd], "kb": total >> 10, "kb_used": used >> 10,
-            "kb_used_data": data[osd] >> 10, "kb_used_omap": omap[osd] >> 10,
-            "kb_used_meta": metadata >> 10, "kb_avail": (total - used) >> 10,
-            "statfs": {"total": total, "available": total - used, "internally_reserved": 0,
-                       "allocated": data[osd], "data_stored": data[osd], "data_compressed": 0,
-                       "data_compressed_allocated": 0, "data_compressed_original": 0,
-                       "omap_allocated": omap[osd], "internal_metadata": metadata}})
+        records.append(osd_record(
+            osd, cluster.spec.osd_size(osd), data[osd], omap[osd], meta[osd], pgs[osd]))
     return records

@@ -9,7 +9,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from tests.support.clusters.crush_text import TUNABLES, bucket_block, crush_text, rule_block
+
 from .cluster import CrushPool
+from .topology import item_name
 
 FULL = 0x10000
 NO_KEY = 2 ** 64 - 1  # choose_args -1 as the text format writes it
@@ -66,25 +69,18 @@ class RandomMap:
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        lines = [f"tunable {name} {value}" for name, value in self.tunables.items()]
-        lines += [f"device {osd} osd.{osd}{' class ' + name if name else ''}"
-                  for osd, name in self.classes.items()]
-        lines += [f"type {number} {name}" for number, name in _TYPES.items()]
+        blocks = []
         for node in self.nodes:
-            lines.append(f"{node.kind} {node.name} {{\n id -{node.number}")
-            lines += [f" id -{number} class {name}" for name, number in node.shadows.items()]
-            lines.append(" alg straw2\n hash 0")
-            lines += [f" item {_name(item)} weight {weight:.5f}"
-                      for item, weight in node.items]
-            lines.append("}")
+            ids = [f"-{node.number}"]
+            ids += [f"-{number} class {name}" for name, number in node.shadows.items()]
+            items = [(item_name(item), weight) for item, weight in node.items]
+            blocks.append(bucket_block(f"{node.kind} {node.name}", ids, items))
         for number, (kind, steps) in enumerate(self.rules):
             type_name = "replicated" if kind == 1 else "erasure"
-            lines.append(f"rule rule{number} {{\n id {number}\n type {type_name}\n"
-                         " min_size 1\n max_size 20")
-            lines += [" step " + step for step in steps] + ["}"]
+            blocks.append(rule_block(f"rule{number}", number, type_name, steps))
         for key, entries in self.choose_args.items():
-            lines += [f"choose_args {key} {{", *entries, "}"]
-        return "\n".join(lines) + "\n"
+            blocks.append((f"choose_args {key}", entries))
+        return crush_text(self.classes, _TYPES, blocks, self.tunables)
 
     def gives_buckets(self, rule: int) -> bool:
         """Whether a rule ends with buckets, which no OSDs are and crushtool's test dies of."""
@@ -182,14 +178,8 @@ class RandomMap:
         return text + " }"
 
 
-def _name(item: object) -> str:
-    return item.name if isinstance(item, Node) else f"osd.{item}"
-
-
 def _tunables(rng: random.Random) -> Dict[str, int]:
-    tunables = {"choose_local_tries": 0, "choose_local_fallback_tries": 0,
-                "choose_total_tries": 50, "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1,
-                "chooseleaf_stable": 1, "straw_calc_version": 1, "allowed_bucket_algs": 54}
+    tunables = dict(TUNABLES)
     if rng.random() < 0.4:
         tunables.update(choose_total_tries=rng.choice((0, 1, 5, 19, 50, 100)),
                         chooseleaf_descend_once=rng.randint(0, 1),

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tup
 
 from tests.oracle import msr_rule
 from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.crush_text import bucket_block, crush_text, rule_block
 
 GOLDEN = Path(__file__).with_name("msr_golden.json")
 #: Maps and inputs of which GOLDEN has what crushtool gives.
@@ -28,9 +29,6 @@ SHAPES: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = (
 #: More places than shards, which can be divided in several ways. GOLDEN has none of them.
 LOOSE = ((((2, "host"), (4, "osd")), 6), (((2, "rack"), (4, "osd")), 5))
 
-_TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
-             "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
-             "straw_calc_version": 1, "allowed_bucket_algs": 54}
 _ONE = 0x10000
 
 
@@ -71,20 +69,17 @@ class MsrMap(NamedTuple):
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        names = {bucket["id"]: bucket["name"] for bucket in self.dump["buckets"]}
-        lines = [f"tunable {name} {value}" for name, value in _TUNABLES.items()]
-        lines += [f"device {osd} osd.{osd}" for osd in range(self.osds)]
-        lines += [f"type {entry['type_id']} {entry['name']}" for entry in self.dump["types"]]
+        names = {osd: f"osd.{osd}" for osd in range(self.osds)}
+        names.update((bucket["id"], bucket["name"]) for bucket in self.dump["buckets"])
+        blocks = []
         for bucket in reversed(self.dump["buckets"]):   # numbered from the root down
-            lines.append(f"{bucket['type_name']} {bucket['name']} {{\n id {bucket['id']}\n"
-                         " alg straw2\n hash 0")
-            lines += [f" item {names.get(item['id'], 'osd.' + str(item['id']))} weight"
-                      f" {item['weight'] / _ONE:.5f}" for item in bucket["items"]]
-            lines.append("}")
+            items = [(names[item["id"]], item["weight"] / _ONE) for item in bucket["items"]]
+            title = f"{bucket['type_name']} {bucket['name']}"
+            blocks.append(bucket_block(title, [bucket["id"]], items))
         kind = "msr_indep" if self.in_order else "msr_firstn"
-        lines.append(f"rule msr {{\n id 0\n type {kind}")
-        lines += [" step " + _step(step) for step in self.rule["steps"]]
-        return "\n".join(lines) + "\n}\n"
+        blocks.append(rule_block("msr", 0, kind, map(_step, self.rule["steps"])))
+        types = {entry["type_id"]: entry["name"] for entry in self.dump["types"]}
+        return crush_text(dict.fromkeys(range(self.osds)), types, blocks)
 
 
 def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = SHAPES
