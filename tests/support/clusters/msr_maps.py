@@ -51,20 +51,20 @@ class MsrMap(NamedTuple):
 
     def is_possible(self, up: Sequence[int], positional: bool) -> bool:
         """Whether the rule can give this up set, by brute force."""
+        if len(up) != self.size or not set(up) <= set(range(self.osds)):
+            return False
         ((_, levels, _),) = msr_rule.blocks(self.rule, self.size)
-        return (len(up) == self.size and all(0 <= osd < self.osds for osd in up)
-                and msr_rule.is_possible(levels, up, positional and self.in_order,
-                                         self.bucket_above))
+        in_order = positional and self.in_order
+        return msr_rule.is_possible(levels, up, in_order, self.bucket_above)
 
     def bucket_above(self, osd: int, kind: str) -> int:
         """The bucket of a type that the OSD is in."""
         item, found = osd, 0
-        while item != -1:
-            above = next(b for b in self.dump["buckets"]
-                         if item in [entry["id"] for entry in b["items"]])
-            item = above["id"]
-            if above["type_name"] == kind:
-                found = item
+        for bucket in reversed(self.dump["buckets"]):   # numbered from the root down
+            if item in [entry["id"] for entry in bucket["items"]]:
+                item = bucket["id"]
+                if bucket["type_name"] == kind:
+                    found = item
         return found
 
     def text(self) -> str:
@@ -89,7 +89,9 @@ def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] =
     rng = random.Random(f"msr {seed}")
     levels, size = shapes[rng.randrange(len(shapes))]
     in_order = size > 5 or rng.random() < 0.5   # of a larger one there are too many orders
-    racks = [f"r{r}" for r in range(rng.randint(3, 4))] if levels[0][1] == "rack" else [""]
+    racks = [""]
+    if levels[0][1] == "rack":
+        racks = ["r0", "r1", "r2", "r3"][:rng.randint(3, 4)]
     tree: Dict[str, Any] = {}
     osds = 0
     for rack in racks:
@@ -99,23 +101,27 @@ def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] =
             hosts[f"host {rack}h{h}"] = list(range(osds, osds + count))
             osds += count
         tree.update({f"rack {rack}": hosts} if rack else hosts)
-    tuned = f"set_msr_descents {rng.randint(20, 80)}; " if rng.random() < 0.5 else ""
-    text = (f"msr_{'indep' if in_order else 'firstn'}; {tuned}take default; "
-            + "".join(f"choosemsr {number} {kind}; " for number, kind in levels) + "emit")
+    steps = ["msr_indep" if in_order else "msr_firstn"]
+    if rng.random() < 0.5:
+        steps.append(f"set_msr_descents {rng.randint(20, 80)}")
+    steps.append("take default")
+    steps += [f"choosemsr {number} {kind}" for number, kind in levels]
+    text = "; ".join([*steps, "emit"])
     dump = crush_map({"root default": tree}, {0: text}, dict.fromkeys(range(osds), ""),
                      {osd: rng.choice((1.0, 2.0, 4.0)) for osd in range(osds)})
-    all_in = rng.random() < 0.34
-    reweights = {osd: _ONE if all_in else rng.choice((_ONE, _ONE, 0x8000, 0xC000, 0))
-                 for osd in range(osds)}
+    reweights = dict.fromkeys(range(osds), _ONE)
+    if rng.random() >= 0.34:
+        for osd in reweights:
+            reweights[osd] = rng.choice((_ONE, _ONE, 0x8000, 0xC000, 0))
     return MsrMap(dump, size, osds, reweights)
 
 
 def two_takes() -> MsrMap:
     """Two shards on a host of each of two racks, by two takes."""
-    tree = {f"rack {rack}": {f"host {rack}{h}": [first + 3 * h + n for n in range(3)]
-                             for h in range(2)} for rack, first in (("a", 0), ("b", 6))}
-    text = "msr_indep; " + "; ".join(
-        f"take {rack}; choosemsr 1 host; choosemsr 2 osd; emit" for rack in "ab")
+    tree = {"rack a": {"host a0": [0, 1, 2], "host a1": [3, 4, 5]},
+            "rack b": {"host b0": [6, 7, 8], "host b1": [9, 10, 11]}}
+    text = ("msr_indep; take a; choosemsr 1 host; choosemsr 2 osd; emit;"
+            "take b; choosemsr 1 host; choosemsr 2 osd; emit")
     dump = crush_map({"root default": tree}, {0: text}, dict.fromkeys(range(12), ""))
     return MsrMap(dump, 4, 12, dict.fromkeys(range(12), _ONE))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from tests.support.clusters.crush_maps import Branch, crush_map
+from tests.support.clusters.crush_maps import Branch, crush_map, hosts as hosts
 from tests.support.clusters.state_records import dumped_items
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
@@ -22,12 +22,6 @@ from mgr_stub.frozen import frozen
 
 NONE = 0x7FFFFFFF
 OSD_BYTES = 100 * GIB
-
-
-def hosts(count: int, osds_each: int = 1) -> Dict[str, Branch]:
-    """A root over `count` hosts with neighboring OSD numbers."""
-    return {"root default": {f"host h{h}": list(range(h * osds_each, (h + 1) * osds_each))
-                             for h in range(count)}}
 
 
 class Cluster:
