@@ -1,6 +1,7 @@
 """Which up sets and replacements are legal where the enumeration has no such tree."""
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, List, Sequence
 
 import pytest
@@ -11,12 +12,13 @@ from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 
 
-def racks(count: int, hosts_each: int, osds_each: int = 1) -> Dict[str, Any]:
-    """OSDs are numbered rack by rack, host by host."""
-    numbers = iter(range(count * hosts_each * osds_each))
-    return {"root default": {
-        f"rack r{r}": {f"host h{r}{h}": [next(numbers) for _ in range(osds_each)]
-                       for h in range(hosts_each)} for r in range(count)}}
+def tree_of_racks(count: int, hosts_each: int) -> Dict[str, Any]:
+    """Hosts of one OSD, numbered rack by rack."""
+    numbers = itertools.count()
+    racks = {}
+    for r in range(count):
+        racks[f"rack r{r}"] = {f"host h{r}{h}": [next(numbers)] for h in range(hosts_each)}
+    return {"root default": racks}
 
 
 def placement(tree: Dict[str, Any], text: str, size: int, erasure: bool = False,
@@ -43,7 +45,7 @@ def test_hosts_at_uneven_depth() -> None:
 
 def test_osd_without_crush_weight_is_no_target() -> None:
     rule = placement(hosts(5), "take default~ssd; chooseleaf firstn 0 host; emit", 2,
-                     classes={0: "ssd", 1: "ssd", 2: "ssd", 3: "ssd"}, weights={3: 0.0})
+                     classes=dict.fromkeys(range(4), "ssd"), weights={3: 0.0})
     assert allowed(rule, [0, 1], 0, 5) == [2]
     for up in ([0, NONE], [0, 3], [0, 4], [0, 99]):
         assert rule.violation(up) and rule.upmap_rejection(up)
@@ -57,5 +59,5 @@ def test_osd_without_crush_weight_is_no_target() -> None:
     ("choose indep 4 rack; chooseleaf indep 4 host", [2, 4]),
     ("chooseleaf indep 0 rack", [6])])
 def test_a_pg_uses_no_more_buckets_than_its_positions_fill(steps: str, buckets: List[int]) -> None:
-    rule = placement(racks(6, 4), f"take default; {steps}; emit", 6, erasure=True)
+    rule = placement(tree_of_racks(6, 4), f"take default; {steps}; emit", 6, erasure=True)
     assert [domain.buckets_per_parent for domain in rule.blocks[0].domains] == buckets
