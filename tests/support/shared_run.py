@@ -82,9 +82,8 @@ def _unit_of(item: pytest.Item) -> str:
 
 def _pairs(items: Iterator[pytest.Item]) -> Iterator[Tuple[pytest.Item, Any]]:
     """Each item with the one after it, None after the last."""
-    item = next(items, None)
-    for following in items:
-        yield item, following
-        item = following
-    if item is not None:
+    for item in items:
+        for following in items:
+            yield item, following
+            item = following
         yield item, None

@@ -8,7 +8,7 @@ its shadow tree, named as Ceph names it (`default~hdd`).
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 TYPE_IDS = {"osd": 0, "host": 1, "chassis": 2, "rack": 3, "row": 4, "room": 7, "datacenter": 8,
             "zone": 9, "root": 11}
@@ -76,7 +76,7 @@ class _BucketWriter:
     def __init__(self, classes: Mapping[int, str], weights: Mapping[int, float]) -> None:
         self.buckets: List[Dict[str, Any]] = []
         self.ids: Dict[str, int] = {}
-        self.osds: List[int] = []
+        self.osds: Set[int] = set()
         self._classes = classes
         self._weights = weights
 
@@ -108,8 +108,7 @@ class _BucketWriter:
                 items.append(self.add(title, deeper, device_class))
                 continue
             for osd in deeper:
-                if osd not in self.osds:
-                    self.osds.append(osd)
+                self.osds.add(osd)
                 if not device_class or self.class_of(osd) == device_class:
                     items.append((osd, self._weights.get(osd, 1.0)))
         return items

@@ -15,19 +15,19 @@ GOLDEN = Path(__file__).with_name("msr_golden.json")
 GOLDEN_SEEDS, GOLDEN_INPUTS = range(12), 12
 
 #: (choose steps, pool size): a size below the product leaves the last group short.
-SHAPES: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = (
-    (((2, "host"), (2, "osd")), 4),
-    (((3, "host"), (2, "osd")), 6),
-    (((3, "host"), (2, "osd")), 5),
-    (((2, "host"), (3, "osd")), 5),
-    (((0, "host"), (1, "osd")), 4),
-    (((2, "rack"), (2, "host"), (1, "osd")), 4),
-    (((2, "rack"), (2, "host"), (2, "osd")), 7),
-    (((2, "rack"), (3, "osd")), 6),
-    (((4, "osd"),), 4),
+SHAPES = (
+    ("2 host; 2 osd", 4),
+    ("3 host; 2 osd", 6),
+    ("3 host; 2 osd", 5),
+    ("2 host; 3 osd", 5),
+    ("0 host; 1 osd", 4),
+    ("2 rack; 2 host; 1 osd", 4),
+    ("2 rack; 2 host; 2 osd", 7),
+    ("2 rack; 3 osd", 6),
+    ("4 osd", 4),
 )
 #: More places than shards, which can be divided in several ways. GOLDEN has none of them.
-LOOSE = ((((2, "host"), (4, "osd")), 6), (((2, "rack"), (4, "osd")), 5))
+LOOSE = (("2 host; 4 osd", 6), ("2 rack; 4 osd", 5))
 
 _ONE = 0x10000
 
@@ -82,15 +82,14 @@ class MsrMap(NamedTuple):
         return crush_text(dict.fromkeys(range(self.osds)), types, blocks)
 
 
-def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = SHAPES
-         ) -> MsrMap:
+def make(seed: object, shapes: Sequence[Tuple[str, int]] = SHAPES) -> MsrMap:
     """Uneven hosts, in racks where the rule wants them; in two of three maps OSDs are reweighted or
     out."""
     rng = random.Random(f"msr {seed}")
     levels, size = shapes[rng.randrange(len(shapes))]
     in_order = size > 5 or rng.random() < 0.5   # of a larger one there are too many orders
     racks = [""]
-    if levels[0][1] == "rack":
+    if "rack" in levels:
         racks = ["r0", "r1", "r2", "r3"][:rng.randint(3, 4)]
     tree: Dict[str, Any] = {}
     osds = 0
@@ -105,7 +104,7 @@ def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] =
     if rng.random() < 0.5:
         steps.append(f"set_msr_descents {rng.randint(20, 80)}")
     steps.append("take default")
-    steps += [f"choosemsr {number} {kind}" for number, kind in levels]
+    steps += [f"choosemsr {level}" for level in levels.split("; ")]
     text = "; ".join([*steps, "emit"])
     dump = crush_map({"root default": tree}, {0: text}, dict.fromkeys(range(osds), ""),
                      {osd: rng.choice((1.0, 2.0, 4.0)) for osd in range(osds)})
