@@ -42,7 +42,7 @@ def test_osd_in_the_map_but_not_in_crush() -> None:
     (1, [0, 1, 2], [1, 0, 2], [8, 8, 0, 0], [8, 8, 0, 0])])   # positions move
 def test_what_comes_and_goes(k: int, up: List[int], acting: List[int], inbound: List[int],
                              outbound: List[int]) -> None:
-    """A quarter of 8 GiB is to come."""
+    """A quarter of 8 GiB is to come; where OSDs exchange positions they report nothing of it."""
     cluster = Cluster(hosts(4)).pool(1, size=3, k=k)
     cluster.pg("1.0", up, num_bytes=8 * GIB, acting=acting, uncopied_ratio=0.25)
     osds = cluster.snapshot().osds.values()

@@ -27,6 +27,14 @@ class PoolSpec:
     # CRUSH finds too few buckets for this pool and makes do: groups are not of the usual size
     irregular: bool = False
 
+    @property
+    def type(self) -> int:
+        return 3 if self.k else 1
+
+    @property
+    def profile(self) -> str:
+        return f"ec{self.k}{self.size - self.k}" if self.k else ""
+
 
 @dataclass
 class ClusterSpec:
@@ -48,6 +56,10 @@ class ClusterSpec:
     def rng(self) -> random.Random:
         """The one source of chance of this cluster."""
         return self.topology.rng
+
+    def __post_init__(self) -> None:
+        self.root, self.host, self.osd = (
+            self.topology.root, self.topology.host, self.topology.osd)
 
     def pool(self, rule: str, size: int, pg_num: int, k: int = 0, share: float = 1.0,
              omap: bool = False, rejected: bool = False, irregular: bool = False) -> None:
@@ -91,9 +103,8 @@ def _disturb(spec: ClusterSpec) -> None:
     topology, rng = spec.topology, spec.rng
     # one OSD per host at most, and only where another of its class stays behind: a bucket that
     # has lost its last OSD would leave many PGs short, and a short PG tests nothing
-    candidates = [_replaceable(topology, bucket) for bucket in topology.buckets()
-                  if bucket.kind == "host"]
-    hosts = [osds for osds in candidates if osds]
+    buckets = [bucket for bucket in topology.buckets() if bucket.kind == "host"]
+    hosts = list(filter(None, [_replaceable(topology, bucket) for bucket in buckets]))
     chosen = [rng.choice(osds) for osds in rng.sample(hosts, min(4, len(hosts)))]
     for osd, change in zip(chosen, ("out", "reweight", "zero", "down")):
         if change == "out":

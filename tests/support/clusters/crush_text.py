@@ -1,7 +1,7 @@
 """CRUSH maps in the text format of crushtool."""
 from __future__ import annotations
 
-from typing import Iterable, List, Mapping, Optional, Tuple
+from typing import Iterable, Mapping, Optional, Tuple
 
 #: As Ceph sets them by default.
 TUNABLES = {
@@ -33,7 +33,5 @@ def bucket_block(title: str, ids: Iterable[str], items: Iterable[Tuple[str, floa
 
 
 def rule_block(name: str, number: int, kind: str, steps: Iterable[str]) -> Block:
-    lines: List[str] = [f"id {number}", f"type {kind}"]
-    if not kind.startswith("msr"):   # needed before Ceph 17, unknown to multi-step retry rules
-        lines += ["min_size 1", "max_size 20"]
+    lines = [f"id {number}", f"type {kind}", "min_size 1", "max_size 20"]
     return f"rule {name}", lines + [f"step {step}" for step in steps]
