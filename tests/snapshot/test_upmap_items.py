@@ -33,7 +33,7 @@ def never_out(_osd: int) -> bool:
 ])
 def test_items_apply_in_order(items: str, up: str) -> None:
     """To an OSD each digit."""
-    pairs = [(int(source), int(target)) for source, target in items.split()]
+    pairs = [(int(pair[0]), int(pair[1])) for pair in items.split()]
     assert apply_items([3, 1, 0], pairs, never_out) == tuple(map(int, up))
 
 
