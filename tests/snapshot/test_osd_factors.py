@@ -47,6 +47,9 @@ class OddOsds(Cluster):
         return found
 
 
+odd_cluster = OddOsds   # as other folders call it
+
+
 def test_osds_that_all_differ_have_no_factors() -> None:
     """A spread without kinds is that of the data, not of the OSDs."""
     cluster = OddOsds()
