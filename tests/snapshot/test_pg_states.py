@@ -9,7 +9,7 @@ _OTHER_WORDS = {"active", "degraded", "down", "repair", "unknown"}
 
 
 def test_no_other_file_names_a_pg_state() -> None:
-    names = {state.name for state in pg_states.STATES}.union(pg_states.WHOLE) - _OTHER_WORDS
+    names = {*pg_states.STATES, *pg_states.ACTIVITIES, *pg_states.WHOLE} - _OTHER_WORDS
     home = Path(pg_states.__file__)
     for path in home.parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
