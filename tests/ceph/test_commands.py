@@ -44,7 +44,6 @@ def looked_at(answer: Answer) -> Any:
     return None if answer.rc == -errno.EAGAIN else answer
 
 
-
 @pytest.mark.parametrize("command", READING + CHANGING)
 def test_command_answers_in_every_format(
         cluster: DaemonCluster, plan: Dict[str, Any], command: str) -> None:

@@ -103,15 +103,13 @@ def test_the_builtin_balancer_stops_it_until_it_is_off(
 def test_it_ends_as_even_as_was_foretold(story: Story, figure: Callable[[str], None]) -> None:
     cluster = story.cluster
     story.wait_state("balanced", BALANCED_SECONDS)
-    took = time.time() - story.began
-    writes, slowest = story.load.writes(), story.load.slowest()
+    took, wrote = time.time() - story.began, str(story.load)
     story.load.end()
     workload.wait_clean(cluster)
     after = workload.settled_usage(cluster)
     count = len(story.history.batches())
-    figure(f"under {writes} writes, slowest {slowest:.1f} s, balanced after {took:.0f} s in "
-           f"{count} batches: {story.before} -> {after}; "
-           f"a plan at the beginning foretold {story.predicted:.4f}")
+    figure(f"under {wrote}, balanced after {took:.0f} s in {count} batches: {story.before} -> "
+           f"{after}; a plan at the beginning foretold {story.predicted:.4f}")
     assert after.highest == pytest.approx(story.predicted, abs=HIGHEST_TOLERANCE)
     assert after.variance < story.before.variance
     assert_legal(cluster)

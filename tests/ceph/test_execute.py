@@ -92,7 +92,6 @@ def test_misplaced_stayed_below_its_limit(
     assert 0 < highest <= MAX_MISPLACED + 0.01
 
 
-
 def test_usage_fell_as_predicted(executed: Executed, figure: Callable[[str], None]) -> None:
     hdd, before, after = class_row(executed.prediction), executed.before, executed.after
     highest, deviation = hdd["planned_max_utilization"], hdd["planned_stddev"]

@@ -105,10 +105,10 @@ def test_a_mgr_killed_in_mid_batch_is_followed_without_a_standstill(
     busy.update(sample.at for sample in watcher.between(taken, math.inf) if sample.moving)
     pauses = pauses_between(sorted(busy))
     longest = [(round(length), round(begin - taken)) for length, begin in sorted(pauses)[-3:]]
-    figure(f"killed: {taken - killed:.0f} s until the next mgr answered; batches "
-           f"{[round(at - taken) for at in batches]} s after that, watched for "
-           f"{ended - taken:.0f} s; the longest pauses (length, begin): {longest}; "
-           f"{len(wrong)} of {len(asked)} answers of status did not agree with Ceph")
+    sent = [round(at - taken) for at in batches]
+    figure(f"killed: {taken - killed:.0f} s until the next mgr answered; batches {sent} s after "
+           f"that, watched for {ended - taken:.0f} s; longest pauses (length, begin): {longest}")
+    figure(f"{len(wrong)} of {len(asked)} answers of status did not agree with Ceph")
     said = "\n".join(map(str, poller.since(taken)))
     for length, begin in pauses:
         is_early = begin - taken <= START_DELAY

@@ -98,6 +98,7 @@ def test_a_full_osd_does_not_wait_for_a_series_of_changes(
         return leaving(before, pairs(cluster), fullest)
     count = wait_for(f"a shard leaves osd.{fullest}", relieved, LONGEST_SECONDS)
     took = time.monotonic() - full_at
-    figure(f"osd.{fullest} of {usage} full {minutes} minutes into changes of {others}: {count}"
-           f" upmaps off it {took:.0f} s later, full for {waited:.0f} s at a stretch; {said}")
+    when = f"{minutes} minutes into changes of {others}"
+    figure(f"osd.{fullest} of {usage} full {when}: {count} upmaps off it {took:.0f} s later, full"
+           f" for {waited:.0f} s at a stretch; {said}")
     assert waited <= RELIEF_SECONDS, said

@@ -124,8 +124,9 @@ def test_a_drift_is_met(story: Story, figure: Callable[[str], None]) -> None:
     drifted = workload.usage_of(cluster)
     cluster.mon("osd set-nearfull-ratio", ratio=RATIOS["nearfull"])
     after = story.wait_balanced()
-    figure(f"osd.{osd} grew to nearfull in {at - since:.0f} s while it was asked: first upmap "
-           f"{first.at - at:.0f} s after that; {usage} -> {drifted} -> {after}, {story.rest()}")
+    grew, waited = at - since, first.at - at
+    figure(f"osd.{osd} grew to nearfull in {grew:.0f} s while it was asked: first upmap "
+           f"{waited:.0f} s after that; {usage} -> {drifted} -> {after}, {story.rest()}")
 
 
 def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
@@ -135,16 +136,16 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
     for pgid in workload.upmap_items(cluster):
         cluster.mon("osd rm-pg-upmap-items", pgid=pgid)
     usage = wait_for("data that has gone back", lambda: risen(cluster, balanced.highest), 120)
-    assert usage is not None
+    assert usage
     workload.set_ratios(cluster, {name: usage.highest - below for name, below in BELOW.items()})
     wait_for("the OSD full", lambda: "OSD_FULL" in cluster.health_checks(), 30)
     full = time.time()
     first = story.first_batch(removed, full + REACTION_SECONDS)
     after = story.wait_balanced()
     wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.health_checks(), 30)
-    figure(f"upmaps removed, and an OSD full {full - removed:.0f} s later, while it was asked: "
-           f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after}, "
-           f"{story.rest()}")
+    went, waited = full - removed, first.at - full
+    figure(f"upmaps removed, and an OSD full {went:.0f} s later, while it was asked: first upmap "
+           f"{waited:.0f} s after that; {balanced} -> {usage} -> {after}, {story.rest()}")
 
 
 def fresh_maximum(cluster: DaemonCluster) -> float:

@@ -12,9 +12,8 @@ import pytest
 from tests.qa.test_unit import load
 
 from .cluster import DaemonCluster
-from .conftest import PACKAGE
+from .conftest import new_cluster
 from .daemons import Answer, wait_for
-from .release import RELEASES
 
 pytestmark = pytest.mark.releases(16)   # passed on 20 too: --ceph-every
 
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.releases(16)   # passed on 20 too: --ceph-every
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Four equal OSDs and two mgrs, as in Ceph's suite."""
-    with DaemonCluster(RELEASES[request.param], PACKAGE, request.config.getoption("--ceph-keep"),
-                       {f"h{number}": (1.0,) for number in range(4)}) as made:
+    with new_cluster(request, {f"h{number}": (1.0,) for number in range(4)}) as made:
         made.start_mgr("y")
         made.set_config("mon", "mon_allow_pool_delete", "true")
         for module in ("selftest", "equilibrium"):

@@ -215,10 +215,10 @@ def test_it_ends_balanced(thrashed: Thrashed, figure: Callable[[str], None]) -> 
     wait_settled(cluster, BALANCED_SECONDS)
     wait_state(cluster, ["balanced"], BALANCED_SECONDS, pause=1.0)
     usage = workload.settled_usage(cluster)
-    memory = resident_mib(cluster)
+    memory = f"{thrashed.memory_before:.0f} MiB at first, {resident_mib(cluster):.0f} MiB at last"
     figure(f"thrashed by {len(thrashed.thrasher.events)} events under {thrashed.writes} writes: "
            f"{len(thrashed.batches)} epochs with upmaps added, then {usage}; memory of the active "
-           f"mgr {thrashed.memory_before:.0f} MiB at first, {memory:.0f} MiB at last")
+           f"mgr {memory}")
     assert_legal(cluster)
 
 
@@ -252,4 +252,3 @@ def test_no_osd_was_filled_beyond_its_limit(thrashed: Thrashed) -> None:
             if levels and min(levels) > NEARFULL:
                 wrong.append(f"{batch}: osd.{osd} at {levels}")
     assert not wrong, "\n".join(wrong)
-

@@ -63,8 +63,9 @@ def test_what_an_osd_withholds_is_taken_back(
                 return False
             return "clean" in state(cluster, pgid)
         wait_for("nothing waits for it", is_back, TAKEN_BACK_SECONDS)
-        figure(f"pg {pgid} withheld by osd.{osd} at {3 * limit} PGs"
-               f" ({', '.join(sorted(seen))}): back after {time.monotonic() - begun:.0f} s")
+        took = time.monotonic() - begun
+        figure(f"pg {pgid} withheld by osd.{osd} at {3 * limit} PGs ({seen}): back after"
+               f" {took:.0f} s")
         equilibrium(cluster, "off")
         if not fails_over:   # the next mgr cannot tell those of log recovery from what has arrived
             workload.wait_clean(cluster)   # with the limit as it is

@@ -26,6 +26,9 @@ class ClientLoad:
             "python3", str(cluster.work / WRITER.name), str(cluster.conf), str(per_second), *pools])
         wait_for("the first writes", self._lines, 60)
 
+    def __str__(self) -> str:
+        return f"{self.writes()} writes, slowest {self.slowest():.1f} s"
+
     def writes(self) -> int:
         """Writes that have succeeded so far. ClusterError where the client has ended."""
         if not self.cluster.processes.alive(NAME):

@@ -72,6 +72,11 @@ def is_builtin_on(cluster: DaemonCluster) -> bool:
     return active
 
 
+def endpoint(cluster: DaemonCluster) -> str:
+    """What `ceph mgr services` shows of the module; "" for nothing."""
+    return str(cluster.mon_json("mgr services").get("equilibrium", ""))
+
+
 def class_row(rows: Dict[str, Any]) -> Dict[str, Any]:
     """The row of the class hdd, which all OSDs are of, in the JSON of `eval`."""
     return next(row for row in rows["classes"] if row["device_class"] == "hdd")

@@ -51,7 +51,6 @@ class Poller:
         """What it said from that moment on."""
         return [asked for asked in self.asked if asked.at >= at]
 
-
     def has_said(self, state: str, since: float, after: int = 0) -> bool:
         """Whether it has been in that state from that moment on, the first answers left out."""
         return any(asked.now["state"] == state for asked in self.since(since)[after:])

@@ -99,11 +99,16 @@ def pool_of(cluster: DaemonCluster, name: str, **arguments: Any) -> Dict[str, An
 def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
     """Write that many objects of 1 MiB with `rados bench`, under a time limit. It begins as many as
     it has in flight, whatever the most is."""
-    at_once = str(min(8, mebibytes))
-    cluster.processes.check([
-        "rados", "-c", str(cluster.conf), "-p", pool, "bench", "240", "write", "-b", str(MIB),
-        "-t", at_once, "--max-objects", str(mebibytes),
-        "--run-name", f"{pool}-{mebibytes}", "--no-cleanup"], 300)
+    bench(cluster, pool, 240, MIB, min(8, mebibytes), mebibytes,
+          "--run-name", f"{pool}-{mebibytes}", "--no-cleanup")
+
+
+def bench(cluster: DaemonCluster, pool: str, seconds: int, size: int, at_once: int, objects: int,
+          *more: str) -> None:
+    """`rados bench` that writes so many objects of that size, deletes them unless more is said."""
+    rados = ["rados", "-c", str(cluster.conf), "-p", pool, "bench", str(seconds), "write"]
+    cluster.processes.check([*rados, "-b", str(size), "-t", str(at_once), "--max-objects",
+                             str(objects), *more], 300)
 
 
 def fill(cluster: DaemonCluster) -> Usage:

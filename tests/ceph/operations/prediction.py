@@ -16,7 +16,7 @@ from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple
 import pytest
 
 from ..cluster import DaemonCluster
-from ..conftest import PACKAGE, SLEEP_INTERVAL
+from ..conftest import SLEEP_INTERVAL, new_cluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, execute, is_of_now, ready_plan, status
@@ -54,23 +54,18 @@ class Outcome(NamedTuple):
     allocated: Dict[str, float] = {}
 
     @property
-    def errors(self) -> Dict[int, float]:
-        """Reported less predicted."""
-        return {osd: self.after[osd] - ratio for osd, ratio in self.predicted.items()}
-
-    @property
     def largest(self) -> float:
-        """The largest error, absolute."""
-        return max(map(abs, self.errors.values()))
+        """The largest error: reported less predicted, absolute."""
+        return max(abs(self.after[osd] - ratio) for osd, ratio in self.predicted.items())
 
     def __str__(self) -> str:
-        rows = []
+        rows = [f"{self.moves} moves; error at most {self.largest:.4f}"]
         for osd, before in sorted(self.before.items()):
-            rows.append(f"osd.{osd} {before:.4f} -> {self.predicted[osd]:.4f}, is"
-                        f" {self.after[osd]:.4f} ({self.errors[osd]:+.4f})")
+            predicted, after = self.predicted[osd], self.after[osd]
+            rows.append(f"osd.{osd} {before:.4f} -> {predicted:.4f}, is {after:.4f}"
+                        f" ({after - predicted:+.4f})")
         taken = ", ".join(f"{osd} {ratio:.3f}" for osd, ratio in self.allocated.items())
-        return (f"{self.moves} moves; error at most {self.largest:.4f}: "
-                f"{'; '.join(rows)}; allocated by stored: {taken}")
+        return "; ".join([*rows, f"allocated by stored: {taken}"])
 
 
 def cluster_of_seven(request: pytest.FixtureRequest,
@@ -79,8 +74,8 @@ def cluster_of_seven(request: pytest.FixtureRequest,
     DaemonCluster has them."""
     release = RELEASES[request.param]
     rocksdb = _ROCKSDB_16 if release.major < 18 else _ROCKSDB_18
-    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
-                       {"bluestore rocksdb options": rocksdb, **_IN_HASTE, **osd_options}) as made:
+    options = {"bluestore rocksdb options": rocksdb, **_IN_HASTE, **osd_options}
+    with new_cluster(request, HOSTS, options) as made:
         made.mgr("balancer off")
         for flag in ("noscrub", "nodeep-scrub"):
             made.mon("osd set", key=flag)
@@ -102,10 +97,10 @@ def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated") -> No
 
 def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int = 1) -> None:
     """Objects that compress to one part of `part`."""
-    shutil.copy(WRITER, cluster.work)
-    cluster.processes.check(
-        ["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
-         f"{pool}-{size}-{part}", str(objects), str(size), str(part)], 300)
+    script = str(shutil.copy(WRITER, cluster.work))
+    numbers = [str(objects), str(size), str(part)]
+    cluster.processes.check(["python3", script, str(cluster.conf), pool, f"{pool}-{size}-{part}",
+                             *numbers], 300)
 
 
 def judge(cluster: DaemonCluster, figure: Callable[[str], None], what: str, pools: List[str],

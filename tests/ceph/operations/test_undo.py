@@ -149,8 +149,8 @@ def test_cancel_takes_back_what_waits_and_moves_nothing(
     workload.wait_clean(cluster)
     now_acting = PgStates(cluster).acting
     waited = waiting & changed
-    figure(f"cancel: {len(changed)} PGs were sent, {len(waited)} of them waited by Ceph's own"
-           f" states under {_FLAGS}; the answer says at most {answer['pgs']},"
+    sent_pgs = f"{len(changed)} PGs were sent, {len(waited)} of them waited by Ceph's own states"
+    figure(f"cancel: {sent_pgs} under {_FLAGS}; the answer says at most {answer['pgs']},"
            f" {len(taken)} were taken back, {len(dropped)} had begun meanwhile")
     assert taken
     assert waited <= taken

@@ -8,11 +8,10 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from ..cluster import DaemonCluster
-from ..conftest import FIGURES, PACKAGE, SLEEP_INTERVAL
+from ..conftest import SLEEP_INTERVAL, new_cluster
 from ..harness import workload
 from ..harness.commands import AT_REST, run, status, wait_state
 from ..harness.story import illegal_placements
-from ..release import RELEASES
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
@@ -33,9 +32,7 @@ LONGEST_SECONDS = 1500.0
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Four hosts of three OSDs, one pool; balanced."""
-    release = RELEASES[request.param]
-    keep = request.config.getoption("--ceph-keep")
-    with DaemonCluster(release, PACKAGE, keep, HOSTS, SHORT_LOGS) as made:
+    with new_cluster(request, HOSTS, SHORT_LOGS) as made:
         made.mgr("balancer off")
         workload.make_pool(made, "rep", pgs=PG_NUM)
         workload.wait_clean(made)
@@ -45,7 +42,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
         made.hurry()
         yield made
         failures = made.module_failures()
-    request.config.stash[FIGURES].append(f"Ceph {release.version}: weights to zero")
     assert not failures
 
 
@@ -100,8 +96,9 @@ def test_relief_goes_on_whatever_the_limit(cluster: DaemonCluster, limit: float,
         time.sleep(2.0)
     after = workload.usage_of(cluster)
     now, took = status(cluster), time.monotonic() - began
+    end = f"backfillfull {ratios['backfillfull']:.3f}; {now['state']}: {now['reason']}"
     figure(f"weights of {REMOVED} to 0 at a limit of {limit}: clean after {took:.0f} s, {seen};"
-           f" {after}; backfillfull {ratios['backfillfull']:.3f}; {now['state']}: {now['reason']}")
+           f" {after}; {end}")
     assert seen.longest < STANDSTILL_SECONDS
     assert took < LONGEST_SECONDS, now
     assert illegal_placements(cluster) == []
