@@ -15,6 +15,7 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..snapshot import pg_states
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
+from .options import AIMS
 
 
 KINDS = BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
@@ -229,11 +230,11 @@ class Plan(NamedTuple):
     stop_reason: str
     moves: Tuple[Move, ...]
     changes: Tuple[PgChange, ...]
-    before: Usage
-    after: Usage
-    skipped: Dict[str, int]      # reason → PGs or OSDs left out for it; shards by a freeze
-    aim: str                     # one of AIMS
-    bounds: Dict[str, float]     # OSD set → lower bound of the highest utilization
+    before: Usage = Usage({}, {})   # until the figures are known
+    after: Usage = Usage({}, {})
+    skipped: Dict[str, int] = {}    # reason → PGs or OSDs left out for it; shards by a freeze
+    aim: str = AIMS[0]
+    bounds: Dict[str, float] = {}   # OSD set → lower bound of the highest utilization
     topology: str = ""           # `topology_of` its snapshot
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done

@@ -14,7 +14,7 @@ from .immovable_reasons import Immovable
 from .pg_states import UNKNOWN
 
 UpmapItems = Tuple[Tuple[int, int], ...]
-SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
+SizedShards = Sequence[Tuple[int, int]]   # (OSD id, bytes of the shard that it gains or loses)
 
 #: The name of OSDs without a device class in tables and JSON.
 NO_CLASS = "none"
@@ -214,7 +214,7 @@ class Pool(NamedTuple):
         return int(shard_bytes * self.ratio_on(osd, osds))
 
     def uneven_bytes(self, shard_bytes: int, before: Sequence[int],
-                     after: Sequence[int]) -> SizedShards:
+                     after: Sequence[int]) -> Tuple[Tuple[int, int], ...]:
         """Returns the OSDs that gain or lose a shard of a PG, with its bytes; empty if all shards
         are alike."""
         if self.is_uniform:

@@ -139,7 +139,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-pending",
         "what is sent is entered before it goes", (
             Edit(DISPATCHER,
-                 "            for change in moving(batch, before):\n"
+                 "            for change in moved:\n"
                  "                self.pending.add(change, before, now)\n",
                  ""),
             Edit(PENDING_MOVES,
@@ -169,7 +169,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(last.in_flight, snapshot, now)\n",
+                 "            pending.restore_sending(last.in_flight, snapshot, now)\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(

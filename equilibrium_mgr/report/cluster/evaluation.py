@@ -256,7 +256,7 @@ def _expected(look: Look, planned: Placement) -> Tuple[float, Optional[float], O
     changes = planned.changes.values()
     rounds = _least_rounds(changes, look)
     least = rounds * look.settings.sleep_interval
-    by_bytes = expected_time(view.rates, view.movements, dict(bytes_by_target(changes)))
+    by_bytes = expected_time(view.rates, view.movements, bytes_by_target(changes))
     if by_bytes is None:
         return least, None, None
     by_rounds = least, f"{plural(rounds, 'round')}, a sleep_interval each"
