@@ -94,7 +94,7 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
         for ps in range(30, 60)}), {}, 31,
      "30 PGs inactive, withheld by OSDs that have too many PGs", [
          *[f"pg 1.{ps} is inactive" for ps in range(30, 49)],   # all commands, to be pasted
-         "run:", *[f"  ceph osd rm-pg-upmap-items 1.{ps}" for ps in range(30, 60)]]),
+         RAISE, "run:", *[f"  ceph osd rm-pg-upmap-items 1.{ps}" for ps in range(30, 60)]]),
     ("CONFLICT", status(builtin_active=True), {}, 1,
      "the built-in balancer and equilibrium are both active", [
          "equilibrium sends nothing meanwhile", "run 'ceph balancer off'"]),
