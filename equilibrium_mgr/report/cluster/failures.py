@@ -277,20 +277,22 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
 def _on_the_way(answer: FailureAnswer) -> List[str]:
     """Returns the lines of the highest moment, and of recovery with other targets than CRUSH's."""
     peak, osd = answer.peak
-    if peak is None:
+    if peak is None or osd is None:
         return []
-    meanwhile = "if all arrives before anything is deleted"
-    lines = wrap("meanwhile:", f"at most {format_percent(peak)}% ({format_osd(osd)}), {meanwhile}")
+    lines = wrap("meanwhile:", f"at most {format_percent(peak)}% ({format_osd(osd)}), if all"
+                 " arrives before anything is deleted")
     steered = answer.steered
     if steered is None or not steered.plan.changes:
         return lines
     usage = max(steered.plan.after.classes.values(), key=lambda found: found.max)
-    return lines + wrap(
-        "steered:", f"{format_percent(usage.max)}% ({format_osd(usage.fullest_osd)}) with the"
-        f" option steer_recovery, meanwhile at most {format_percent(steered.peak[0])}%:"
-        f" {plural(steered.copied_shards, 'shard')} copied,"
-        f" {plural(steered.elsewhere, 'shard')} of these to other OSDs;"
-        f" {plural(steered.held, 'shard')} stay where their data is")
+    end = f"{format_percent(usage.max)}% ({format_osd(usage.fullest_osd)})"
+    meanwhile = f"meanwhile at most {format_percent(steered.peak[0])}%"
+    copied = plural(steered.copied_shards, "shard")
+    elsewhere = plural(steered.elsewhere, "shard")
+    held = plural(steered.held, "shard")
+    return lines + wrap("steered:", f"{end} with the option steer_recovery, {meanwhile}: {copied}"
+                        f" copied, {elsewhere} to other OSDs than CRUSH's; {held} stay where their"
+                        " data is")
 
 
 def _steered_json(answer: FailureAnswer) -> Optional[Row]:
