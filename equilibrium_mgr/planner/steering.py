@@ -19,7 +19,8 @@ from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import STEER, Plan, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise
-from ..snapshot.model import Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes
+from ..snapshot.model import (
+    Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes, without_shares)
 from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.demand import movable_bytes
@@ -47,6 +48,8 @@ class SteeredPg(NamedTuple):
 
 def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     """Returns a plan of kind STEER. `options.steering` says which shards it may touch."""
+    if not options.respect_weights:
+        snapshot = without_shares(snapshot)
     steering = options.steering or Steering()
     pgs, skipped = _steered_pgs(snapshot, options, steering)
     held = _with_held(snapshot, pgs)
@@ -264,12 +267,12 @@ class _SteerablePg:
     def _others(self, wanted: Sequence[int], holes: Sequence[int]) -> Iterator[Osds]:
         """Yields OSDs for the holes, the emptiest first."""
         choices: List[List[int]] = []
-        staying = [osd for i, osd in enumerate(wanted) if i not in holes]
+        taken = {osd for i, osd in enumerate(wanted) if i not in holes}
+        taken.update(self._pg.holders)
         for position in holes:
             weights = self._rule.block_at(position).weights
-            fit = (osd for osd in self._emptiest
-                   if osd in weights and osd not in staying and osd not in self._pg.holders)
-            choices.append(list(islice(fit, _MOST_TARGETS)))
+            fit = [osd for osd in self._emptiest if osd in weights and osd not in taken]
+            choices.append(fit[:_MOST_TARGETS])
         for osds in product(*choices):
             if len(set(osds)) == len(osds):
                 yield osds
