@@ -96,7 +96,7 @@ class FakeGateway:
         self.builtin_was_active = False
         self.ratio = 1.0
         self.shards_an_osd = PgShardLimits()
-        self.full_readings = self.factor_fits = 0
+        self.full_readings = 0
         #: told by the loop; PGs hold what they say, whoever has sent them
         self.measured: Optional[Mapping[int, float]] = None
         self.drained: Optional[FrozenSet[int]] = None
