@@ -101,7 +101,9 @@ class Maker:
         return [self._one(sizes) for _ in range(int(self._one(each)))]
 
     def _one(self, values: Sequence[float]) -> float:
-        return values[0] if len(values) == 1 else self.rng.choice(values)
+        if len(values) == 1:
+            return values[0]
+        return self.rng.choice(values)
 
 
 def _replicated(maker: Maker) -> Layout:
@@ -117,8 +119,8 @@ def _random_erasure(maker: Maker) -> Layout:
     rng = maker.rng
     tree = maker.hosts(rng.randint(5, 7), (2, 2, 3))
     k, m = rng.choice(((2, 1), (2, 2), (3, 1)))
-    return maker.random(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
-                        f"ec 0.8 {rng.choice((64, 96))} size={k + m} rule=1 k={k}; rbd 0.2 16", 1, 2)
+    ec = f"ec 0.8 {rng.choice((64, 96))} size={k + m} rule=1 k={k}"
+    return maker.random(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, f"{ec}; rbd 0.2 16", 1, 2)
 
 
 def _random_racks(maker: Maker) -> Layout:
@@ -149,86 +151,68 @@ _KINDS: Sequence[Callable[[Maker], Layout]] = (
     _two_classes)
 
 
-def _small(maker: Maker) -> Layout:
-    """8 hosts of 4 devices, two data pools and a small one."""
-    return maker.layout(maker.hosts(8, (4,), (4, 8)), {0: HDD_HOSTS},
-                        "rbd 0.7 512; fs 0.3 256; meta 0.002 16 omap_bytes=67108864")
+_HDD, _HDD_EC, _BOTH = {0: HDD_HOSTS}, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, {0: HDD_HOSTS, 1: SSD_HOSTS}
+#: Name → the tree as _tree reads it, the rules, and the pools.
+_SHAPES: Dict[str, Tuple[str, Dict[int, str], str]] = {
+    # 8 hosts of 4 devices, two data pools and a small one
+    "small": ("8 4 4|8", _HDD, "rbd 0.7 512; fs 0.3 256; meta 0.002 16 omap_bytes=67108864"),
+    # one host larger than three copies can fill
+    "giant": ("5 4 4|8", _HDD, "rbd 0.7 512; fs 0.3 256"),
+    # one copy on SSD and two on HDD, beside pools of one class
+    "hybrid": ("8 4 8|12 2 4", {**_BOTH, 2: SSD_FIRST},
+               "hybrid 0.5 512 rule=2; cold 0.4 256; fast 0.06 128 rule=1"),
+    # erasure-coded 4+2 with two shards in each of three of five racks
+    "racks": ("5 racks of 3, 3 4|8", {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS},
+              "ec 0.85 256 size=6 rule=1 k=4; rbd 0.15 128"),
+    # a pool whose rule chooses hosts below racks: the monitor keeps no upmap of it
+    "nested": ("3 racks of 2, 2 0.25|0.5", {0: HDD_HOSTS, 1: _NESTED},
+               "ec 0.7 64 size=4 rule=1 k=2; rbd 0.3 32"),
+    # 4+2 on seven hosts
+    "erasure": ("7 4 4|8", _HDD_EC, "ec 1 384 size=6 rule=1 k=4; meta 0.002 16"),
+    # 4+2 with two shards in each of three of five hosts, by an MSR rule
+    "msr": ("5 5 4|8", {0: HDD_HOSTS, 1: _MSR_PAIRS},
+            "ec 0.85 128 size=6 rule=1 k=4; rbd 0.15 64"),
+    # devices so small that each PG's log has all its writes: Ceph moves them by log recovery
+    "logs": ("8 4 0.1|0.2", _HDD_EC, "rbd 0.6 384; ec 0.4 128 size=6 rule=1 k=4"),
+    # small SSDs that hold one pool of nearly nothing but omap, once that has been written
+    "index": ("8 2 4|8 2 0.5|1", _BOTH, "cold 1 256; index 0 128 rule=1"),
+    # erasure-coded 4+2 of objects of 40 kB, and a pool of large ones, on devices half full
+    "small_objects": ("8 3 4|8", _HDD_EC,
+                      "rgw 0.7 256 size=6 rule=1 k=4 object_bytes=40000; rbd 0.3 128"),
+    # 10 hosts of one device, and small PGs of a pool to merge beside large ones: too many objects
+    # for their logs
+    "steps": ("10 1 0.25|0.375|0.5", _HDD_EC,
+              "rep 0.5 32 object_bytes=65536; ec 0.38 16 rule=1 k=2 object_bytes=65536;"
+              " steps 0.12 64 object_bytes=65536")}
+_FILL_OF = {"small_objects": 0.55, "steps": 0.6}
 
 
-def _giant(maker: Maker) -> Layout:
-    """One host larger than three copies can fill."""
-    tree = maker.hosts(5, (4,), (4, 8))
-    tree.update(maker.giant([12] * 10))
-    return maker.layout(tree, {0: HDD_HOSTS}, "rbd 0.7 512; fs 0.3 256")
+def _tree(maker: Maker, text: str) -> Tree:
+    """How many hosts, their devices and the sizes of which these are drawn, SSDs likewise; in racks
+    all devices of a host are alike."""
+    racks, _, hosts = text.rpartition(" racks of ")
+    if racks:
+        count, each, sizes = hosts.replace(",", "").split()
+        return maker.racks(int(racks), int(count), (1,), _sizes(sizes), alike=int(each))
+    count, each, sizes, *ssds = text.split()
+    devices = ((int(ssds[0]),), _sizes(ssds[1])) if ssds else _NONE
+    return maker.hosts(int(count), (int(each),), _sizes(sizes), ssds=devices)
 
 
-def _hybrid(maker: Maker) -> Layout:
-    """One copy on SSD and two on HDD, beside pools of one class."""
-    tree = maker.hosts(8, (4,), (8, 12), ssds=((2,), (4,)))
-    return maker.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST},
-                        "hybrid 0.5 512 rule=2; cold 0.4 256; fast 0.06 128 rule=1")
+def _sizes(text: str) -> List[float]:
+    return list(map(float, text.split("|")))
 
 
-def _racks(maker: Maker) -> Layout:
-    """Erasure-coded 4+2 with two shards in each of three of five racks."""
-    return maker.layout(maker.racks(5, 3, (1,), (4, 8), alike=3),
-                        {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS},
-                        "ec 0.85 256 size=6 rule=1 k=4; rbd 0.15 128")
-
-
-def _nested(maker: Maker) -> Layout:
-    """A pool whose rule chooses hosts below racks: the monitor keeps no upmap of it."""
-    return maker.layout(maker.racks(3, 2, (1,), (0.25, 0.5), alike=2),
-                        {0: HDD_HOSTS, 1: _NESTED}, "ec 0.7 64 size=4 rule=1 k=2; rbd 0.3 32")
-
-
-def _erasure(maker: Maker) -> Layout:
-    """4+2 on seven hosts."""
-    return maker.layout(maker.hosts(7, (4,), (4, 8)), {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
-                        "ec 1 384 size=6 rule=1 k=4; meta 0.002 16")
-
-
-def _msr(maker: Maker) -> Layout:
-    """4+2 with two shards in each of three of five hosts, by an MSR rule."""
-    return maker.layout(maker.hosts(5, (5,), (4, 8)), {0: HDD_HOSTS, 1: _MSR_PAIRS},
-                        "ec 0.85 128 size=6 rule=1 k=4; rbd 0.15 64")
-
-
-def _logs(maker: Maker) -> Layout:
-    """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
-    return maker.layout(maker.hosts(8, (4,), (0.1, 0.2)), {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
-                        "rbd 0.6 384; ec 0.4 128 size=6 rule=1 k=4")
-
-
-def _index(maker: Maker) -> Layout:
-    """Small SSDs that hold one pool of nearly nothing but omap, once that has been written."""
-    return maker.layout(maker.hosts(8, (2,), (4, 8), ssds=((2,), (0.5, 1.0))),
-                        {0: HDD_HOSTS, 1: SSD_HOSTS}, "cold 1 256; index 0 128 rule=1")
-
-
-def _small_objects(maker: Maker) -> Layout:
-    """Erasure-coded 4+2 of objects of 40 kB, and a pool of large ones, on devices half full."""
-    made = maker.layout(maker.hosts(8, (3,), (4, 8)), {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
-                        "rgw 0.7 256 size=6 rule=1 k=4 object_bytes=40000; rbd 0.3 128")
-    return made._replace(highest_fill=0.55)
-
-
-def _steps(maker: Maker) -> Layout:
-    """10 hosts of one device, and small PGs of a pool to merge beside large ones: too many objects
-    for their logs."""
-    made = maker.layout(
-        maker.hosts(10, (1,)), {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, "rep 0.5 32 object_bytes=65536;"
-        " ec 0.38 16 rule=1 k=2 object_bytes=65536; steps 0.12 64 object_bytes=65536")
-    return made._replace(highest_fill=0.6)
+def _made(name: str, maker: Maker) -> Layout:
+    tree, rules, pools = _SHAPES[name]
+    devices = _tree(maker, tree)
+    if name == "giant":
+        devices.update(maker.giant([12] * 10))
+    made = maker.layout(devices, rules, pools)
+    return made._replace(highest_fill=_FILL_OF.get(name, made.highest_fill))
 
 
 WITH_EMPTY_PGS = "random_empty"
-_OTHERS: Dict[str, Callable[[Maker], Layout]] = {
-    "small": _small, "giant": _giant, "hybrid": _hybrid, "racks": _racks, "erasure": _erasure,
-    "nested": _nested, "logs": _logs, "index": _index, "small_objects": _small_objects,
-    "msr": _msr, "steps": _steps}
-
-
 def make(name: str, seed: int) -> Cluster:
     """A cluster with its data, mapped by its own CRUSH rules."""
     rng = _rng(name, seed)
@@ -241,9 +225,11 @@ def layout_of(name: str, seed: int) -> Layout:
 
 
 def _layout_by(name: str, rng: random.Random) -> Layout:
-    if name in _OTHERS:
-        return _OTHERS[name](Maker(rng))
-    return with_empty_pgs(rng) if name == WITH_EMPTY_PGS else layout(rng)
+    if name in _SHAPES:
+        return _made(name, Maker(rng))
+    if name == WITH_EMPTY_PGS:
+        return with_empty_pgs(rng)
+    return layout(rng)
 
 
 def _rng(name: str, seed: int) -> random.Random:

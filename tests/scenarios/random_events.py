@@ -63,7 +63,9 @@ class Stream:
                 return names["same"]
             if name not in names:
                 names[name] = getattr(self, f"draw_{name}")(names)
-            return "" if is_silent else names[name]
+            if is_silent:
+                return ""
+            return names[name]
         alternatives = text.split(_EITHER)
         if len(alternatives) > 1:
             text = self.rng.choice(alternatives)
@@ -81,7 +83,9 @@ class Stream:
         return host
 
     def draw_under(self, names: Dict[str, str]) -> str:
-        return f" under={self.rng.choice(self.racks)}" if self.racks else ""
+        if self.racks:
+            return f" under={self.rng.choice(self.racks)}"
+        return ""
 
     def draw_pool(self, names: Dict[str, str]) -> str:
         return self.rng.choice(self.pools)
@@ -114,7 +118,9 @@ class Kind(NamedTuple):
     text: str   # see Stream.lines; empty for one of _WITH_MEMORY
 
     def lines(self, stream: Stream) -> List[str]:
-        return stream.lines(self.text) if self.text else _WITH_MEMORY[self.name](stream)
+        if self.text:
+            return stream.lines(self.text)
+        return _WITH_MEMORY[self.name](stream)
 
 
 def kinds(table: str) -> List[Kind]:
@@ -264,7 +270,8 @@ KINDS = kinds("""
   / sim mon reject 0.3 ~ sim mon reject 0 / sim mon lose 0.3 ~ sim mon lose 0
   / sim mon down ~ sim mon up
 1 mon up: sim mon up
-2 statistics: sim stats freeze 10m ~ sim stats freeze 0s / sim stats freeze 2h ~ sim stats freeze 0s
+2 statistics: sim stats freeze 10m ~ sim stats freeze 0s
+  / sim stats freeze 2h ~ sim stats freeze 0s
   / sim stats lag 5m ~ sim stats lag 0s / sim stats lag 20m ~ sim stats lag 0s
   / sim stats noise 0.009 ~ sim stats noise 0
 1 clock: sim clock jump [1h|-1h|10m|-10m]
@@ -274,7 +281,8 @@ KINDS = kinds("""
   / {option}pg_cooldown [0|600|7200] / {option}aim [even|least-motion|space]
   / {option}min_gain [0|0.02] / {option}fill_limit [0.75] ~ {option}fill_limit 0
   / {option}start_delay [0|600] / {option}sleep_interval [10|300] ~ {option}sleep_interval 600
-  / {option}relieve_while_degraded [false] / {option}begin_time [0800|2200] ~ {option}begin_time 0000
+  / {option}relieve_while_degraded [false]
+  / {option}begin_time [0800|2200] ~ {option}begin_time 0000
   / {option}end_time [0500] ~ {option}end_time 2400
 1 pool_ids: {option}pool_ids {pool_id} ~ {option}pool_ids ''
 1 classes: {option}device_classes [hdd|ssd] ~ {option}device_classes ''

@@ -10,7 +10,6 @@ rest.
 """
 from __future__ import annotations
 
-import pytest
 from pathlib import Path
 from typing import Dict
 
@@ -27,7 +26,9 @@ class Operations(Stream):
     def draw_name(self, names: Dict[str, str]) -> str:
         """An OSD or a host."""
         is_osd = self.rng.random() < 0.7
-        return self.draw_osd(names) if is_osd else self.draw_host(names)
+        if is_osd:
+            return self.draw_osd(names)
+        return self.draw_host(names)
 
     def draw_drained(self, names: Dict[str, str]) -> str:
         added = [line.rpartition(" ")[2] for line in self.heals if " drain rm " in line]
@@ -36,10 +37,14 @@ class Operations(Stream):
     def draw_undo(self, names: Dict[str, str]) -> str:
         line = "try equilibrium " + self.rng.choice(
             ("undo", "undo --since 2h", "undo --since 1d", "cancel"))
-        return f"{line} --dry-run; {line}" if self.rng.random() < 0.3 else line
+        if self.rng.random() < 0.3:
+            return f"{line} --dry-run; {line}"
+        return line
 
     def draw_or_again(self, names: Dict[str, str]) -> str:
-        return "" if self.rng.random() < 0.5 else "; " + self.draw_undo(names)
+        if self.rng.random() < 0.5:
+            return ""
+        return "; " + self.draw_undo(names)
 
 
 #: With `drain and stop` the disk is replaced while the drain is listed.
@@ -73,12 +78,6 @@ def scenario(seed: int) -> Scenario:
     # off, so that no undo is under way any more when automatic balancing is to begin again
     return random_events.stream_of("operation", seed, KINDS, "try equilibrium off",
                                    cluster=clusters.WITH_EMPTY_PGS, made=Operations)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "operation_seed" in metafunc.fixturenames:
-        metafunc.parametrize("operation_seed",
-                             range(metafunc.config.getoption("--operation-streams")))
 
 
 def test_operation_stream(operation_seed: int, tmp_path: Path) -> None:
