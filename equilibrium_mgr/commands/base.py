@@ -71,13 +71,14 @@ class ModuleParts(NamedTuple):
             view = with_figures_of_now(view, summary, map_fields)
         return view, status.as_of(summary)
 
-    def request_if_old(self) -> bool:
-        """Requests a refresh if the view is old, and returns True then.
+    def refreshed(self) -> Tuple[Optional[ClusterView], BalancerStatus, bool]:
+        """Returns the newest view and status, and True if it has requested a refresh, because the
+        view is old.
 
         It is old after a round if data moves or if other OSDs are up or full now; in an idle
         cluster with the next osdmap, or after _POLLED_SECONDS.
         """
-        view, _ = self.newest()
+        view, status = self.newest()
         seen = self.balancer.status.view
         at_rest = False
         is_old = True
@@ -87,7 +88,7 @@ class ModuleParts(NamedTuple):
             is_old = self.age(view) > self._oldest(view, at_rest)
         if is_old:
             self.balancer.request_observation(at_rest)
-        return is_old
+        return view, status, is_old
 
     def _oldest(self, view: ClusterView, at_rest: bool) -> float:
         """Returns the seconds after which a view is old."""
@@ -100,21 +101,21 @@ class ModuleParts(NamedTuple):
     def look(self, plan: Optional[Plan] = None) -> Look:
         """Returns the data for an evaluation, with the changes of a kept plan, or those of the
         execution."""
-        is_started = self.request_if_old()
         execution = self.balancer.execution
         wanted: Optional[Sequence[PgChange]] = None
-        view, age = self.required(plan)
+        view, age, _, is_started = self.required(plan)
         if plan is not None:
             wanted = plan.changes
         elif execution is not None:
             wanted = execution.wanted
         return Look(view, age, self.gateway.pool_space(), self.settings(), is_started, wanted)
 
-    def required(self, plan: Optional[Plan] = None) -> Tuple[ClusterView, float]:
-        """Returns the view and its age in seconds. Raises CommandError if there is none yet, and if
-        it is older than the placement that `plan` was made for."""
-        self.request_if_old()
-        view, _ = self.newest()
+    def required(self, plan: Optional[Plan] = None
+                 ) -> Tuple[ClusterView, float, BalancerStatus, bool]:
+        """Returns the view, its age in seconds, the status, and True if a refresh was requested.
+        Raises CommandError if there is no view yet, and if it is older than the placement that
+        `plan` was made for."""
+        view, status, is_started = self.refreshed()
         if view is None:
             raise CommandError(
                 EAGAIN, "the cluster has not been looked at yet"
@@ -123,7 +124,7 @@ class ModuleParts(NamedTuple):
             self.balancer.request_observation()
         if plan is not None and plan.epoch > view.snapshot.epoch:
             raise self.outdated("the plan is newer than the last look at the cluster")
-        return view, self.age(view)
+        return view, self.age(view), status, is_started
 
     def to_act_on(self, begin: str = "", oldest: float = _OLDEST_SECONDS) -> ClusterView:
         """Returns the newest view, for a command that decides by it which changes are sent.
@@ -131,7 +132,7 @@ class ModuleParts(NamedTuple):
         Raises CommandError, which begins with `begin`, if the view is older than `oldest` seconds,
         or does not show the last batch yet.
         """
-        view, age = self.required()
+        view, age, _, _ = self.required()
         epoch = view.snapshot.epoch
         if epoch < self.balancer.changes().epoch:
             raise self.outdated(f"{begin}the last look at the cluster is older than what was sent"
@@ -168,8 +169,8 @@ class ModuleParts(NamedTuple):
         ids = self.gateway.pool_ids_by_name()
         known = {str(pool): name for name, pool in ids.items()}   # what a pool may be called
         known.update({name: name for name in ids})
-        if text not in known and text.startswith(_POOL_PREFIX):
-            text = text[len(_POOL_PREFIX):]
+        if text not in known:
+            text = text.removeprefix(_POOL_PREFIX)
         return known.get(text)
 
     def pool_ids(self, texts: Sequence[str]) -> FrozenSet[int]:

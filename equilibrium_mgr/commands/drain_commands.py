@@ -19,8 +19,7 @@ from .base import ModuleParts
 def list_drains(parts: ModuleParts) -> CommandAnswer:
     """Shows how far the drains are."""
     parts.balancer.drain_status()   # a new mgr reads the list first
-    parts.request_if_old()
-    _, status = parts.newest()
+    _, status, _ = parts.refreshed()
     weighed: FrozenSet[int] = frozenset()
     if status.drains.empty_osds:
         weighed = _weighed(parts)
@@ -92,17 +91,18 @@ def _no_target(of_pool: str) -> CommandError:
 def _refuse_while_taken_back(parts: ModuleParts, osds: Collection[int]) -> None:
     """Raises CommandError while a plan takes shards back to one of the OSDs."""
     execution = parts.balancer.execution
-    if execution is None or not execution.name or execution.kind not in TAKE_BACK:
+    if execution is None or execution.kind not in TAKE_BACK:
         return
+    name = execution.name
     try:
-        changes = parts.plan_store.get(execution.name).changes
+        changes = parts.plan_store.get(name).changes
     except (KeyError, ValueError):   # it has just been removed, which stops it
         return
     gained = frozenset().union(*[change.gained_by for change in changes])
     back = gained.intersection(osds)
     if back:
-        raise CommandError(EBUSY, f"plan '{execution.name}' takes shards back to"
-                           f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
+        raise CommandError(EBUSY, f"plan '{name}' takes shards back to osd.{min(back)}; 'ceph"
+                           f" equilibrium rm {name}' stops it")
 
 
 def _refuse_too_much(forecast: Row, view: ClusterView) -> None:

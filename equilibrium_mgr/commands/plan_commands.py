@@ -6,7 +6,7 @@ from errno import EAGAIN, EBUSY, EEXIST, EINVAL, ENOENT, EPERM
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter, plan_options
-from ..control.journal import COMPLETED, outcome_code
+from ..control.journal import COMPLETED
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import ERASURE_TYPES, UnsupportedRule
@@ -18,8 +18,9 @@ from ..plan.store import PlanHead, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, Row, render_table
 from ..report.cluster.cluster_tables import (
-    Columns, cells_of, format_known, format_osd, text_of)
+    Columns, cells_of, format_osd, text_of)
 from ..report.cluster.evaluation import format_change
+from ..report.history import episode_json
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
 from ..snapshot.model import Pool, pool_of
@@ -34,26 +35,26 @@ _NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
 
 
-def _known(epoch: Optional[int]) -> str:
-    return "" if epoch is None else str(epoch)
-
-
 _HEAD = "STATE<|AIM<|SHARDS|SIZE|ROOM|EPOCH|CREATED (UTC)|PLAN<"
 _COLUMNS: Columns = {
     "state": str,
     "purpose": str,
     "shards": str,
-    "bytes": format_known,
+    "bytes": format_bytes,
     "room_gained_bytes": format_change,
-    "osdmap_epoch": _known,
+    "osdmap_epoch": str,
     "created_at": format_time,
     "plan": str}
-_MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|TO %USE"
+_MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|AFTER|TO %USE|AFTER"
 _MOVES_COLUMNS: Columns = {
     "pgid": str,
     "from": format_osd,
     "to": format_osd,
-    "bytes": format_bytes}
+    "bytes": format_bytes,
+    "from_utilization_before": format_percent,
+    "from_utilization_after": format_percent,
+    "to_utilization_before": format_percent,
+    "to_utilization_after": format_percent}
 
 
 def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Sequence[str]],
@@ -75,8 +76,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
     given_ids = parts.pool_ids(pools) if pools else None
     pool_ids = settings.pool_ids if given_ids is None else given_ids
     classes = settings.device_classes
-    rule_id = None
-    size = None
+    rule_id = size = None
     if device_class is not None:
         classes = frozenset((device_class,))
         known = gateway.device_classes()
@@ -109,7 +109,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
         raise parts.being_made(name)
-    parts.request_if_old()   # for the `eval` that the answer names
+    parts.refreshed()   # for the `eval` that the answer names
     return CommandAnswer({"plan": name, "state": PLANNING, "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
@@ -200,40 +200,36 @@ def show_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows the plan as shell commands that an operator can read, keep and run."""
     plan = parts.plan(name)
     commands = [change.command() for change in plan.changes]
-    data = {
-        "plan": name,
-        "aim": plan.aim,
-        "osdmap_epoch": plan.epoch,
-        "moves": [_move_json(move) for move in plan.moves],
-        "bytes": plan.bytes,
-        "commands": commands}
+    data = {**_plan_json(name, plan), "commands": commands}
     return CommandAnswer(data, text_of(_comment(name, plan) + commands))
 
 
 def dump_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows everything that the plan holds as JSON, its moves as a table."""
     plan = parts.plan(name)
-    moves = [_move_json(move) for move in plan.moves]
     data = {
-        "plan": name,
-        "aim": plan.aim,
-        "osdmap_epoch": plan.epoch,
+        **_plan_json(name, plan),
         "stop_reason": plan.stop_reason,
         "bounds": plan.bounds,
-        "moves": moves,
-        "bytes": plan.bytes,
         "upmap_items": {change.pgid: list(map(list, change.items)) for change in plan.changes},
         "raw": {change.pgid: list(change.raw) for change in plan.changes},
         "predicted_up": {change.pgid: list(change.up_after) for change in plan.changes},
         "before": usage_to_dict(plan.before),
         "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
-    cells = cells_of(moves, _MOVES_COLUMNS)
-    for line, move in zip(cells, plan.moves):
-        line.append(_change(move.source_before, move.source_after))
-        line.append(_change(move.target_before, move.target_after))
+    cells = cells_of(data["moves"], _MOVES_COLUMNS)
     return CommandAnswer(
         data, text_of([*_comment(name, plan), render_table(_MOVES_HEAD, cells)]))
+
+
+def _plan_json(name: str, plan: Plan) -> Row:
+    """Returns the JSON that `show` and `dump` have in common."""
+    return {
+        "plan": name,
+        "aim": plan.aim,
+        "osdmap_epoch": plan.epoch,
+        "moves": [_move_json(move) for move in plan.moves],
+        "bytes": plan.bytes}
 
 
 def _change(before: float, after: float) -> str:
@@ -260,9 +256,8 @@ def _comment(name: str, plan: Plan) -> List[str]:
              f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
-        stddev = _change(before.stddev, after.stddev)
-        lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
-                     f" {format_percent(after.max)}%, stddev {stddev}")
+        lines.append(f"# class {device_class}: max %USE {_change(before.max, after.max)}, stddev"
+                     f" {_change(before.stddev, after.stddev)}")
     room = plan.before.room
     later = plan.after.room
     if room is not None and later is not None:   # plans that are made for no gain have none
@@ -283,8 +278,7 @@ def list_plans(parts: ModuleParts) -> CommandAnswer:
                 name, PLANNING, BALANCE, progress.aim, progress.moves, progress.started_at))
     if not plans:
         return CommandAnswer({"plans": []}, _NO_PLANS)
-    cells = cells_of([_with_purpose(plan) for plan in plans], _COLUMNS)
-    lines = [render_table(_HEAD, cells)]
+    lines = [render_table(_HEAD, cells_of(plans, _COLUMNS))]
     for plan in plans:
         if plan["state"] == OUTDATED:
             lines += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
@@ -296,7 +290,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
               summary: Optional[ClusterSummary]) -> Row:
     """Returns a kept plan, JSON-ready."""
     row = _row(head.name, READY, head.kind, head.aim, head.moves, head.created_at)
-    row["bytes"], row["osdmap_epoch"] = head.bytes, head.osdmap_epoch
+    row.update(bytes=head.bytes, osdmap_epoch=head.osdmap_epoch)
     if head.kind not in MOTIONLESS:   # these change only moves that have not been made
         row["room_gained_bytes"] = head.room_gained_bytes
     reason = parts.outdated_reason(head.name, summary)
@@ -307,17 +301,19 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
     elif _is_completed(head, parts.balancer.status.history):
         row["state"] = COMPLETED
     elif reason is not None:
-        row["state"], row["outdated_reason"] = OUTDATED, reason
+        row.update(state=OUTDATED, outdated_reason=reason)
     return row
 
 
 def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: float) -> Row:
-    """Returns a plan, JSON-ready, without the fields that only kept plans have."""
+    """Returns a plan, JSON-ready, without the fields that only kept plans have. Its purpose is the
+    aim, or the kind if it is not for balance."""
     return {
         "plan": name,
         "state": state,
         "kind": kind,
         "aim": aim,
+        "purpose": aim if kind == BALANCE else kind,
         "shards": shards,
         "bytes": None,
         "room_gained_bytes": None,
@@ -327,22 +323,14 @@ def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: fl
 
 
 def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns True if the plan has been completed since it was made. Entries may be garbled."""
+    """Returns True if the plan has been completed since it was made."""
     for entry in history:
-        started_at = entry.get("started_at")
-        if entry.get("plan") != head.name or entry.get("automatic"):
-            continue
-        if not isinstance(started_at, (int, float)):
-            continue
-        is_completed = outcome_code(str(entry.get("outcome"))) == COMPLETED
-        if is_completed and started_at >= head.created_at:
-            return True
+        run = episode_json(entry, 0.0)
+        is_completed = run["plan"] == head.name and run["outcome"] == COMPLETED
+        if is_completed and not run["automatic"]:
+            if (run["started_at"] or 0.0) >= head.created_at:
+                return True
     return False
-
-
-def _with_purpose(plan: Row) -> Row:
-    """Returns a plan with the column of its aim, or of its kind if it is not for balance."""
-    return {**plan, "purpose": plan["aim"] if plan["kind"] == BALANCE else plan["kind"]}
 
 
 def remove_plans(parts: ModuleParts, names: List[str]) -> CommandAnswer:
@@ -386,18 +374,19 @@ def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     if gone:
         raise CommandError(ENOENT, f"plan '{name}' moves PGs of pool"
                            f" {', '.join(map(str, sorted(gone)))}, which is gone; make a new plan")
-    if not plan.changes:
-        return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
-    view = parts.balancer.status.view
-    pgs = len(plan.changes)
+    balancer = parts.balancer
+    view = balancer.status.view
     applicable = list(plan.changes)
+    pgs = len(applicable)
+    if not applicable:
+        return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
     if view is not None:
-        applicable = gateway.applicable(plan.changes, view.snapshot)
-    if not applicable and parts.balancer.plan_name is None:
+        applicable = gateway.applicable(applicable, view.snapshot)
+    if not applicable and balancer.plan_name is None:
         raise CommandError(ENOENT, f"nothing is left to do of plan '{name}': its"
                            f" {plural(pgs, 'PG is', 'PGs are')} elsewhere by now; make a new plan")
-    if not parts.balancer.execute(name, plan):
-        raise parts.busy(parts.balancer.plan_name)
+    if not balancer.execute(name, plan):
+        raise parts.busy(balancer.plan_name)
     reason = parts.outdated_reason(name, parts.summary())
     pgids = {change.pgid for change in applicable}
     sizes = [move.bytes for move in plan.moves if move.pgid in pgids]

@@ -43,8 +43,7 @@ _PLAN_PREFIX = "plan/"
 
 def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
     """Shows what equilibrium does and why. `brief`: in one line."""
-    look_started = parts.request_if_old()
-    view, status = parts.newest()
+    view, status, look_started = parts.refreshed()
     seen = parts.balancer.status.view
     snapshot = None
     if seen is not None:
@@ -60,22 +59,23 @@ def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
 def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) -> CommandAnswer:
     """Explains why the cluster, an OSD, a pool or a PG is not better off, or why a PG is not on
     `osd`."""
-    view, age = parts.required()
+    name = what or ""
+    view, age, status, _ = parts.required()
     settings = parts.settings()
     dispatcher = parts.balancer.dispatcher
     context = ExplainContext(
-        view, parts.newest()[1], settings, dispatcher.excluded(view.snapshot, settings),
+        view, status, settings, dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num)
     if osd is not None:
         next_round = dispatcher.next_round(view.snapshot, settings, view.max_misplaced_ratio)
-        return explain_pair(what or "", osd, context, next_round, age)
-    pool = parts.find_pool(what) if what else None
+        return explain_pair(name, osd, context, next_round, age)
+    pool = parts.find_pool(name)
     answer = explain(what, pool, context, age)
     if answer is not None:
         return answer
     if pool is not None:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
-    return _explain_bucket(what or "", context, age)
+    return _explain_bucket(name, context, age)
 
 
 def _explain_bucket(name: str, context: ExplainContext, age: float) -> CommandAnswer:
@@ -133,7 +133,7 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
 def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:
     """Writes the cluster's state at the last reading, with the time of the reading."""
     reading = parts.gateway.last_reading
-    parts.request_if_old()
+    parts.refreshed()
     return dump_state(reading, anonymous)
 
 
@@ -154,10 +154,10 @@ def show_moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
                by_osd: bool) -> CommandAnswer:
     """Shows the shards in flight: all, or those of an OSD, a host, a pool or a PG. `by_osd`: the
     sums of each OSD."""
-    view, age = parts.required()
+    view, age, _, _ = parts.required()
     execution = parts.balancer.execution
     waiting = 0
-    pool = parts.find_pool(what) if what else None
+    pool = parts.find_pool(what or "")
     if by_osd:
         return report_moves_by_osd(view, age, what, pool, limit)
     if execution is not None:
@@ -177,9 +177,9 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
             raise CommandError(EINVAL, "--add, --remove, --resize and --pg-num are of the"
                                " present placement, without another option")
         return _changes(parts, changes)
-    plan = option
-    if option is not None and option.startswith(_PLAN_PREFIX):
-        plan = option[len(_PLAN_PREFIX):]
+    plan = None
+    if option is not None:
+        plan = option.removeprefix(_PLAN_PREFIX)
     if asks_failure:
         return _failure(parts, plan, fail, worst_failure)
     if option is None or plan is None:
@@ -213,7 +213,7 @@ def _evaluated_pool(parts: ModuleParts, text: str) -> CommandAnswer:
 
 def _changes(parts: ModuleParts, given: Sequence[Optional[Sequence[str]]]) -> CommandAnswer:
     """Shows what changes of the cluster lead to."""
-    view, _ = parts.required()
+    view = parts.required()[0]
     texts = [one or () for one in given]
     try:
         changes = parse_changes(view.snapshot, *texts)

@@ -20,17 +20,18 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     gateway = parts.gateway
     execution = parts.balancer.execution
     parts.refuse_old_clients()
-    if execution is not None and execution.name and execution.kind in TAKE_BACK:
-        raise CommandError(EBUSY, f"plan '{execution.name}' takes changes back, which"
-                           " automatic balancing would make again; 'ceph equilibrium rm"
-                           f" {execution.name}' stops it")
+    if execution is not None and execution.kind in TAKE_BACK:
+        name = execution.name
+        raise CommandError(EBUSY, f"plan '{name}' takes changes back, which automatic balancing"
+                           f" would make again; 'ceph equilibrium rm {name}' stops it")
+    balancer = parts.balancer
     builtin_was_active = gateway.builtin_balancer_active()
     if builtin_was_active:
         gateway.switch_off_builtin_balancer()
     gateway.set_option("active", "true")
-    drains = parts.balancer.drain_status().drains
+    drains = balancer.drain_status().drains
     resumed = sorted(drains.osds) if drains.is_paused else []
-    parts.balancer.switch_on(builtin_was_active)
+    balancer.switch_on(builtin_was_active)
     sentences = ["automatic balancing is on"]
     if resumed:
         names = " ".join(drains.by_name())

@@ -199,13 +199,14 @@ def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     how far that is. Raises CommandError if the newest view does not know all remapped PGs."""
     execution = parts.balancer.execution
     name = None
+    executing = parts.balancer.plan_name
     if execution is not None and execution.kind == FREEZE:
-        raise CommandError(EAGAIN, f"plan '{execution.name}' is sending its pins; try again in some"
-                           f" seconds; 'ceph equilibrium rm {execution.name}' stops it")
+        raise CommandError(EAGAIN, f"plan '{executing}' is sending its pins; try again in some"
+                           f" seconds; 'ceph equilibrium rm {executing}' stops it")
     if not dry_run:
         parts.refuse_old_clients()
-        if execution is not None and execution.name:
-            raise parts.busy(execution.name)
+        if executing is not None:
+            raise parts.busy(executing)
     view = parts.to_act_on()
     snapshot = view.snapshot
     _refuse_changed(parts, snapshot)

@@ -24,8 +24,6 @@ SECONDS = 10.0
 #: The most connections at the same time.
 MOST_CONNECTIONS = 16
 _POLL_SECONDS = 0.25
-_INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
-          b"<h1>Equilibrium</h1><p><a href=\"/metrics\">Metrics</a></p>\n")
 
 
 class MetricsServer(ThreadingMixIn, HTTPServer):
@@ -116,30 +114,23 @@ class _Handler(BaseHTTPRequestHandler):
     server: MetricsServer
 
     def do_GET(self) -> None:
-        """Answers `/metrics`, and `/` by a page with a link to it."""
-        path = self.path.partition("?")[0]
+        """Answers `/metrics`."""
         connection = self.connection
         if connection in self.server.open:   # it is not closed for another any more
             self.server.open[connection] = self.server.open[connection][0], False
-        if path == "/metrics":
-            try:
-                text = self.server.render().encode()
-            except Exception:   # logged by the renderer
-                self.send_error(500)
-                return
-            self._answer(CONTENT_TYPE, text)
-        elif path == "/":
-            self._answer("text/html; charset=utf-8", _INDEX)
-        else:
+        if self.path.partition("?")[0] != "/metrics":
             self.send_error(404)
-
-    def _answer(self, content_type: str, body: bytes) -> None:
-        """Sends an answer."""
+            return
+        try:
+            text = self.server.render().encode()
+        except Exception:   # logged by the renderer
+            self.send_error(500)
+            return
         self.send_response(200)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(text)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Logs nothing, because a scrape comes every few seconds."""

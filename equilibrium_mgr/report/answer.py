@@ -9,10 +9,12 @@ import errno
 import json
 import logging
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.gateway import NotReady
 from ..runtime.formatting import WIDTH, format_bytes, plural
+from ..runtime.time_slice import grouped
 
 
 FORMATS = ("plain", "json", "json-pretty")
@@ -116,21 +118,14 @@ def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -
 def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:
     """Returns the rows in the order of a key of `keys`, descending with `-` in front of it; rows in
     which it is unknown come last. Raises CommandError for another key."""
-    name = wanted
-    if wanted.startswith("-"):
-        name = wanted[1:]
+    name = wanted.removeprefix("-")
     if name not in keys:
         raise CommandError(errno.EINVAL, f"--sort '{wanted}' is not known; use one of"
                            f" {', '.join(keys)}, or --sort=-{next(iter(keys))} for descending")
     value = keys[name]
-    known = []
-    unknown = []
-    for row in rows:
-        if value(row) is None:
-            unknown.append(row)
-        else:
-            known.append(row)
-    return sorted(known, key=value, reverse=wanted.startswith("-")) + unknown
+    known = [row for row in rows if value(row) is not None]
+    unknown = [row for row in rows if value(row) is None]
+    return sorted(known, key=value, reverse=name != wanted) + unknown
 
 
 def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
@@ -138,6 +133,12 @@ def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
     if limit is not None and limit < 1:
         raise CommandError(errno.EINVAL, "--limit must be at least 1")
     return list(rows[:limit])
+
+
+def largest_groups(pairs: Iterable[Tuple[Any, Any]]) -> List[Tuple[Any, List[Any]]]:
+    """Returns the keys with their values, as of `grouped`. The key of most values comes first; keys
+    with as many are in their own order."""
+    return sorted(grouped(pairs).items(), key=lambda group: (-len(group[1]), group[0]))
 
 
 def rest_line(shown: int, rows: int, noun: str) -> str:

@@ -11,14 +11,14 @@ from typing import (
 from ..control.balancing_scope import cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
-from ..execution.outcomes import recent
+from ..execution.outcomes import Items, recent
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, named_osds, plural
-from ..runtime.time_slice import grouped
 from ..settings import BadOption
 from ..snapshot import reason_codes as codes
+from .answer import largest_groups
 from .explain.advice import room_clauses
-from .status import stopped_pools
+from .explain.facts import stopped_pools
 
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
@@ -107,36 +107,30 @@ def _mispredicted(this: _Round) -> Optional[Check]:
         codes.action(codes.MISPREDICTED, {}))
 
 
-def _recent(this: _Round, withheld: bool) -> Dict[str, List[str]]:
-    """Returns reason → PGs of the recent rejections; empty if there is no plan to send.
+def _recent(this: _Round, withheld: bool) -> Items:
+    """Returns the recent rejections; none if there is no plan to send.
 
-    `withheld`: the rejections by OSDs, otherwise those by the monitor.
+    `withheld`: those by OSDs, otherwise those by the monitor.
     """
     if not this.has_plan:
         return {}
     rejected = recent(this.status.rejected, this.now)
-    return grouped((item.reason, pgid) for pgid, item in rejected.items()
-                   if bool(item.withheld_by) == withheld)
+    return {pgid: item for pgid, item in rejected.items() if bool(item.withheld_by) == withheld}
 
 
-def _upmaps(pgids: Mapping[str, Sequence[str]]) -> List[str]:
+def _upmaps(rejected: Items) -> List[str]:
     """Returns one line for each reason, with its first PGs; the most frequent reason first."""
-    groups = sorted(pgids.items(), key=_frequent_first)
-    return [f"{plural(len(found), 'upmap')}: {reason} (pg {named(sorted(found), _NAMED)})"
-            for reason, found in groups]
-
-
-def _frequent_first(group: Tuple[str, Sequence[str]]) -> Tuple[int, str]:
-    reason, pgids = group
-    return -len(pgids), reason
+    groups = largest_groups((item.reason, pgid) for pgid, item in sorted(rejected.items()))
+    return [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(pgids, _NAMED)})"
+            for reason, pgids in groups]
 
 
 def _apply_failed(this: _Round) -> Optional[Check]:
-    pgids = _recent(this, withheld=False)
-    if not pgids:
+    rejected = _recent(this, withheld=False)
+    if not rejected:
         return None
-    count = sum(map(len, pgids.values()))
-    return _warning(f"{plural(count, 'upmap')} not kept by the monitor", count, _upmaps(pgids),
+    count = len(rejected)
+    return _warning(f"{plural(count, 'upmap')} not kept by the monitor", count, _upmaps(rejected),
                     codes.action(codes.REJECTED, {}))
 
 
@@ -145,22 +139,22 @@ def _withheld(this: _Round) -> Optional[Check]:
     until the module cancelled the moves."""
     withheld = this.status.withheld
     cancelled = _recent(this, withheld=True)
-    count = sum(map(len, cancelled.values()))
-    lines = _upmaps(cancelled)[:_MOST_LINES - 1]
+    count = len(cancelled)
+    lines = _upmaps(cancelled)
+    cure = []
     if cancelled:
-        rejected = this.status.rejected.values()
-        osds = [osd for item in rejected for osd, _ in item.withheld_by]
-        lines.append(codes.action(codes.PG_COUNT, {"withholds": osds[0]}))
+        osd, _ = next(iter(cancelled.values())).withheld_by[0]
+        cure.append(codes.action(codes.PG_COUNT, {"withholds": osd}))
     if withheld:
         reasons, commands = zip(*withheld.values())
         return _warning(
             f"{plural(len(withheld), 'PG')} inactive, withheld by OSDs that have too many PGs",
-            len(withheld) + count, [*reasons, *lines], "run:", *map("  {}".format, commands))
+            len(withheld) + count, [*reasons, *lines], *cure, "run:", *map("  {}".format, commands))
     if not cancelled:
         return None
     return _warning(
         f"{plural(count, 'upmap')} withheld by OSDs that have too many PGs, and taken back", count,
-        lines[:-1], lines[-1])
+        lines, *cure)
 
 
 def _conflict(this: _Round) -> Optional[Check]:
@@ -241,15 +235,11 @@ _CHECKS_OF_WORK = (
     ("MGR_EQUILIBRIUM_STUCK", _stuck))
 
 
-_ROUNDS = 2
-
-
 class HealthMonitor:
     """Used by the serve thread, once a round. Each mgr starts a new one."""
 
     def __init__(self) -> None:
-        self._seen: Dict[str, int] = {}     # code → rounds in a row with the condition
-        self._missed: Dict[str, int] = {}   # code → rounds in a row without it, of raised ones
+        self._before: Mapping[str, Check] = {}   # of the round before
         self._raised: Dict[str, Check] = {}
         self.stuck_since: Optional[float] = None
 
@@ -263,14 +253,11 @@ class HealthMonitor:
 
     def update(self, present: Mapping[str, Check]) -> Dict[str, Check]:
         """Returns the checks to show, from the conditions that hold in this round."""
-        raised = self._raised
-        seen = self._seen
-        missed = self._missed
-        self._seen = {code: seen.get(code, 0) + 1 for code in present}
-        self._missed = {code: missed.get(code, 0) + 1 for code in raised.keys() - present.keys()}
-        shown = {code: raised[code] for code in raised if self._missed.get(code, _ROUNDS) < _ROUNDS}
-        for code, check in present.items():
-            if code in raised or self._seen[code] >= _ROUNDS:
-                shown[code] = check
-        self._raised = shown
-        return shown
+        raised = {}
+        for code, check in {**self._before, **present}.items():
+            is_lasting = code in self._before and code in present
+            if is_lasting or code in self._raised:
+                raised[code] = check
+        self._before = present
+        self._raised = raised
+        return raised

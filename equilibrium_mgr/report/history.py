@@ -15,11 +15,17 @@ from ..observation.cluster_view import STUCK
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
 from .answer import CommandAnswer, Row, limited_rows, render_table
+from .cluster.cluster_tables import Columns, cells_of
 
 DEFAULT_LIMIT = 20
 UNDER_WAY = "under way"
 _INDENT = 4
 _HEAD = "STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<"
+_COLUMNS: Columns = {   # of a balancing run; the others are of a device class
+    "started_at": format_time,
+    "took_seconds": format_duration,
+    "shards": str,
+    "bytes": format_bytes}
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
@@ -32,14 +38,15 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     if limit is None:
         limit = DEFAULT_LIMIT
     shown = limited_rows(found[::-1], limit)[::-1]
-    data = {"episodes": shown, "total": len(found)}
+    total = len(found)
+    data = {"episodes": shown, "total": total}
     if not shown:
         return CommandAnswer(data, "nothing has been moved yet")
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
              "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
-    if len(shown) < len(found):
-        earlier = plural(len(found) - len(shown), "earlier episode")
-        lines.append(f"... {earlier}; --limit {len(found)} shows all")
+    if len(shown) < total:
+        earlier = plural(total - len(shown), "earlier episode")
+        lines.append(f"... {earlier}; --limit {total} shows all")
     blocks = [_rows(entry) for entry in shown]
     rows = iter(render_table(_HEAD, sum(blocks, [])).split("\n"))
     lines += ["", next(rows)]
@@ -59,10 +66,6 @@ def _notes(entry: Row) -> List[str]:
         return notes
     notes.append("the maximum after it is of when it ended, while data was still moving or being"
                  " deleted")
-    predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
-                 for figures in entry["classes"] if figures["max_predicted"] is not None]
-    if predicted:
-        notes.append(f"%MAX when all has arrived: {', '.join(predicted)}")
     return notes
 
 
@@ -75,9 +78,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
     started = _number(entry, "started_at")
     ended = _number(entry, "ended_at")
     until = now
-    reason = None
-    measured = None
-    took = None
+    reason = measured = took = None
     if not outcome:
         stored = entry.get("outcome")
         if not isinstance(stored, str):
@@ -137,23 +138,12 @@ def _rows(entry: Row) -> List[List[str]]:
         rows.append([*_UNKNOWN, figures["device_class"], maxima, ""])
     if not rows:
         rows.append([*_UNKNOWN, "", "", ""])
-    rows[0][:4] = [
-        _shown(entry["started_at"], format_time),
-        format_duration(entry["took_seconds"]),
-        _shown(entry["shards"], str),
-        _shown(entry["bytes"], format_bytes)]
+    rows[0][:4], = cells_of([entry], _COLUMNS)
     rows[0][-1] = entry["outcome"]
     return rows
 
 
 _UNKNOWN = ("", "", "", "")
-
-
-def _shown(value: Any, form: Callable[[Any], str]) -> str:
-    """Returns the value as text; empty if it is unknown."""
-    if value is None:
-        return ""
-    return form(value)
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Any:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
-from ..drain.status import DrainStatus
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
 from ..plan.model import Usage
@@ -23,6 +22,8 @@ GAUGE = "gauge"
 COUNTER = "counter"
 #: Of every family's name, as Ceph's own begin with `ceph_`.
 PREFIX = "ceph_equilibrium_"
+#: Of the value of a label, in the text format.
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class _NotSeen(Exception):
@@ -30,7 +31,7 @@ class _NotSeen(Exception):
 
 
 class _Moment(NamedTuple):
-    """The arguments of `report_metrics`, and the usage of now; None before the first snapshot."""
+    """The arguments of `report_metrics`, and the usage of now; empty before the first snapshot."""
 
     status: BalancerStatus
     totals: Optional[Totals]
@@ -38,7 +39,7 @@ class _Moment(NamedTuple):
     active: bool
     seen: Optional[ClusterView]
     last_round_at: Optional[float]
-    usage: Optional[Usage]
+    usage: Usage
 
     @property
     def view(self) -> ClusterView:
@@ -46,12 +47,6 @@ class _Moment(NamedTuple):
         if self.seen is None:
             raise _NotSeen
         return self.seen
-
-    @property
-    def known_drains(self) -> Optional[DrainStatus]:
-        """Returns the drains; None without any, and before all their OSDs have been seen."""
-        drains = self.status.drains
-        return drains if drains.drains.names and drains.is_known else None
 
 
 def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
@@ -62,33 +57,18 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
     `active`: the option. `view`: with figures of now; None before the first snapshot.
     """
-    usage = None if view is None else view.usage_now()
+    usage = Usage({}, {})
+    if view is not None:
+        usage = view.usage_now()
     moment = _Moment(status, totals, now, active, view, last_round_at, usage)
     families = []
-    for name, text, label, figure in _FAMILIES:
+    for family in _FAMILIES:
         try:
-            found = figure(moment)
+            found = family.figures(moment)
         except _NotSeen:
             found = None
-        families.append(_family(name, text, label, found))
+        families.append(family.with_samples(found))
     return CommandAnswer({"metrics": families}, exposition(families))
-
-
-def _family(name: str, text: str, label: str, found: Any) -> Dict[str, Any]:
-    """Returns a family with a sample for each figure that is known.
-
-    `found`: value of the label → figure; one figure if there is no label.
-    """
-    figures = {"": found}
-    if label:
-        figures = found or {}
-    samples: List[Dict[str, Any]] = []
-    for of, figure in figures.items():
-        if figure is not None and math.isfinite(figure):
-            labels = {label: str(of)} if label else {}
-            samples.append({"labels": labels, "value": figure})
-    kind = COUNTER if name.endswith("_total") else GAUGE
-    return {"name": PREFIX + name, "type": kind, "help": text, "samples": samples}
 
 
 def exposition(families: Iterable[Mapping[str, Any]]) -> str:
@@ -97,30 +77,16 @@ def exposition(families: Iterable[Mapping[str, Any]]) -> str:
     for family in families:
         name = family["name"]
         if family["samples"]:
-            lines += [f"# HELP {name} {_escaped(family['help'])}",
+            lines += [f"# HELP {name} {family['help']}",
                       f"# TYPE {name} {family['type']}"]
         for sample in family["samples"]:
-            lines.append(f"{name}{_labels(sample['labels'])} {_number(sample['value'])}")
+            lines.append(f"{name}{_labels(sample['labels'])} {sample['value']!r}")
     return "\n".join(lines)
 
 
 def _labels(labels: Mapping[str, str]) -> str:
     """Returns the label of a sample in braces; empty without one."""
-    for label, of in labels.items():
-        quoted = _escaped(of).replace('"', '\\"')
-        return f'{{{label}="{quoted}"}}'
-    return ""
-
-
-def _number(value: float) -> str:
-    """Returns whole numbers without a fraction, others with all their digits."""
-    if float(value).is_integer():
-        return str(int(value))
-    return repr(float(value))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
+    return "".join([f'{{{label}="{of.translate(_ESCAPES)}"}}' for label, of in labels.items()])
 
 
 # -- the figures -----------------------------------------------------------------------------------
@@ -219,18 +185,18 @@ def _drained_osds(moment: _Moment) -> float:
 
 
 def _drain_shards(moment: _Moment) -> Optional[float]:
-    drains = moment.known_drains
-    if drains is None:
+    """Returns what is left; None without drains, and before all their OSDs have been seen."""
+    drains = moment.status.drains
+    if not drains.drains.names or not drains.is_known:
         return None
     return sum(left.shards for left in drains.known_left)
 
 
 def _drain_stuck_shards(moment: _Moment) -> Optional[float]:
-    drains = moment.known_drains
     shards = _drain_shards(moment)
-    if drains is None or shards is None:
+    if shards is None:
         return None
-    return min(shards, sum(stuck.shards for stuck in drains.stuck))
+    return min(shards, sum(stuck.shards for stuck in moment.status.drains.stuck))
 
 
 def _drain_safe(moment: _Moment) -> Optional[float]:
@@ -244,14 +210,10 @@ def _drain_safe(moment: _Moment) -> Optional[float]:
 
 
 def _room_bytes(moment: _Moment) -> Optional[float]:
-    if moment.usage is None or moment.usage.room is None:
-        return None
-    return moment.usage.room.bytes
+    return getattr(moment.usage.room, "bytes", None)
 
 
 def _pool_free_bytes(moment: _Moment) -> Figures:
-    if moment.usage is None:
-        return {}
     return {str(pool.pool_id): pool.free_bytes for pool in moment.usage.pools.values()}
 
 
@@ -260,59 +222,126 @@ def _rejected_upmaps(moment: _Moment) -> float:
 
 
 def _moved_bytes(moment: _Moment) -> Optional[float]:
-    return None if moment.totals is None else moment.totals.bytes
+    return getattr(moment.totals, "bytes", None)
 
 
 def _moves(moment: _Moment) -> Optional[float]:
-    return None if moment.totals is None else moment.totals.moves
+    return getattr(moment.totals, "moves", None)
 
 
 def _info(moment: _Moment) -> Figures:
     return {VERSION: 1}
 
 
-#: Name, help, label, figures. A name that ends in _total is that of a counter.
-_FAMILIES: Tuple[Tuple[str, str, str, Callable[[_Moment], Any]], ...] = (
-    ("utilization_max_ratio", "Utilization of the fullest OSD of a device class now, as OSDs report"
-     " it.", "device_class", _utilization_max),
-    ("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules and the"
-     " OSDs' sizes allow.", "device_class", _bound),
-    ("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",
-     "threshold", _threshold),
-    ("state", "1 for the state that equilibrium is in, 0 for the others.", "state", _state),
-    ("active", "1 while automatic balancing is on.", "", _active),
-    ("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by the oldest"
-     " of them.", "", _statistics_age),
-    ("last_round_timestamp_seconds", "When the last round ended that did not fail.", "",
-     _last_round),
-    ("misplaced_ratio", "Misplaced object copies, as a ratio of all.", "", _misplaced),
-    ("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.", "",
-     _misplaced_limit),
-    ("waiting_shards", "Shards of the plan that have not been sent, by what they wait for.",
-     "reason", _waiting_shards),
-    ("moving_shards", "Shards in flight, by who moves them.", "origin", _moving_shards),
-    ("moving_bytes", "Bytes of shards in flight that are still to be copied, by who moves them.",
-     "origin", _moving_bytes),
-    ("client_op_seconds", "Seconds that an op of clients takes at the OSDs of equilibrium's moves,"
-     " in the last minutes and before these moves.", "period", _client_op_seconds),
-    ("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their state.", "state",
-     _toofull_pgs),
-    ("remaining_seconds", "Estimated seconds until the plan under way is done.", "",
-     _remaining_seconds),
-    ("drained_osds", "OSDs that an operator wants emptied.", "", _drained_osds),
-    ("drain_shards", "Shards that are left on OSDs that an operator wants emptied.", "",
-     _drain_shards),
-    ("drain_stuck_shards", "Of these shards, those that have no other place.", "",
-     _drain_stuck_shards),
-    ("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0 where not;"
-     " absent while that is not known.", "", _drain_safe),
-    ("room_bytes", "Client bytes that fit if all pools grow in proportion to their data, now.", "",
-     _room_bytes),
-    ("pool_free_bytes", "Client bytes that can be written to a pool before its first OSD is full,"
-     " now. Pools share OSDs: these do not add up.", "pool_id", _pool_free_bytes),
-    ("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are left alone"
-     " for that.", "", _rejected_upmaps),
-    ("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.", "",
-     _moved_bytes),
-    ("moves_total", "Shard moves that the monitors have accepted.", "", _moves),
-    ("info", "The version of equilibrium.", "version", _info))
+class _Family(NamedTuple):
+    """A metric. A name that ends in _total is that of a counter."""
+
+    name: str
+    help: str
+    figures: Callable[[_Moment], Any]   # value of the label → figure; one figure without a label
+    label: str = ""
+
+    def with_samples(self, found: Any) -> Dict[str, Any]:
+        """Returns the family with a sample for each figure that is known, JSON-ready."""
+        label = self.label
+        figures = {"": found}
+        if label:
+            figures = found or {}
+        samples: List[Dict[str, Any]] = []
+        for of, figure in figures.items():
+            if figure is not None and math.isfinite(figure):
+                labels = {}
+                if label:
+                    labels[label] = str(of)
+                samples.append({"labels": labels, "value": figure})
+        name = PREFIX + self.name
+        kind = GAUGE
+        if name.endswith("_total"):
+            kind = COUNTER
+        return {"name": name, "type": kind, "help": self.help, "samples": samples}
+
+
+_FAMILIES = (
+    _Family(
+        "utilization_max_ratio",
+        "Utilization of the fullest OSD of a device class now, as OSDs report it.",
+        _utilization_max, "device_class"),
+    _Family(
+        "bound_ratio",
+        "Lowest maximum utilization of a device class that the CRUSH rules and the OSDs'"
+        " sizes allow.",
+        _bound, "device_class"),
+    _Family(
+        "threshold_ratio",
+        "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",
+        _threshold, "threshold"),
+    _Family("state", "1 for the state that equilibrium is in, 0 for the others.", _state, "state"),
+    _Family("active", "1 while automatic balancing is on.", _active),
+    _Family(
+        "statistics_age_seconds",
+        "Age of the statistics that the mgr has of the OSDs, by the oldest of them.",
+        _statistics_age),
+    _Family(
+        "last_round_timestamp_seconds",
+        "When the last round ended that did not fail.",
+        _last_round),
+    _Family("misplaced_ratio", "Misplaced object copies, as a ratio of all.", _misplaced),
+    _Family(
+        "misplaced_limit_ratio",
+        "Misplaced ratio above which nothing is sent.",
+        _misplaced_limit),
+    _Family(
+        "waiting_shards",
+        "Shards of the plan that have not been sent, by what they wait for.",
+        _waiting_shards, "reason"),
+    _Family("moving_shards", "Shards in flight, by who moves them.", _moving_shards, "origin"),
+    _Family(
+        "moving_bytes",
+        "Bytes of shards in flight that are still to be copied, by who moves them.",
+        _moving_bytes, "origin"),
+    _Family(
+        "client_op_seconds",
+        "Seconds that an op of clients takes at the OSDs of equilibrium's moves, in the last"
+        " minutes and before these moves.",
+        _client_op_seconds, "period"),
+    _Family(
+        "toofull_pgs",
+        "PGs that cannot move as an OSD is too full for them, by their state.",
+        _toofull_pgs, "state"),
+    _Family(
+        "remaining_seconds",
+        "Estimated seconds until the plan under way is done.",
+        _remaining_seconds),
+    _Family("drained_osds", "OSDs that an operator wants emptied.", _drained_osds),
+    _Family(
+        "drain_shards",
+        "Shards that are left on OSDs that an operator wants emptied.",
+        _drain_shards),
+    _Family(
+        "drain_stuck_shards",
+        "Of these shards, those that have no other place.",
+        _drain_stuck_shards),
+    _Family(
+        "drain_safe_to_stop",
+        "1 where all OSDs that were to be emptied may be stopped, 0 where not; absent while"
+        " that is not known.",
+        _drain_safe),
+    _Family(
+        "room_bytes",
+        "Client bytes that fit if all pools grow in proportion to their data, now.",
+        _room_bytes),
+    _Family(
+        "pool_free_bytes",
+        "Client bytes that can be written to a pool before its first OSD is full, now. Pools"
+        " share OSDs: these do not add up.",
+        _pool_free_bytes, "pool_id"),
+    _Family(
+        "rejected_upmaps",
+        "PGs whose upmap items the monitor did not keep, and that are left alone for that.",
+        _rejected_upmaps),
+    _Family(
+        "moved_bytes_total",
+        "Bytes of shards whose moves the monitors have accepted.",
+        _moved_bytes),
+    _Family("moves_total", "Shard moves that the monitors have accepted.", _moves),
+    _Family("info", "The version of equilibrium.", _info, "version"))

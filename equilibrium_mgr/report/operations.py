@@ -22,7 +22,8 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
-from .answer import CommandAnswer, Row, amount, render_table
+from .answer import CommandAnswer, Row, amount, largest_groups, render_table
+from .cluster.cluster_tables import Columns, cells_of, class_figures, format_osd
 from .explain.advice import state_action
 from .explain.figures import excluding_option
 
@@ -114,7 +115,22 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
 
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
-_SAFE = {None: "", True: "yes", False: "no"}
+_SAFE = {True: "yes", False: "no"}
+
+
+def _stuck_shards(stuck: Sequence[Row]) -> str:
+    return str(sum(one["shards"] for one in stuck))
+
+
+_HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
+_COLUMNS: Columns = {
+    "osd": format_osd,
+    "given_as": str,
+    "shards": str,
+    "bytes": format_bytes,
+    "leaving_shards": str,
+    "stuck": _stuck_shards,
+    "safe_to_stop": _SAFE.__getitem__}
 
 
 def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
@@ -124,19 +140,14 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
         notes += _sentence(f"{format_time(note['at'])} UTC: {note['note']}")
     if not rows:
         return "\n".join([NONE_DRAINED, *notes])
-    table = render_table("OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP",
-                         [_drain_cells(row) for row in rows])
-    lines = [table, ""]
+    lines = [render_table(_HEAD, cells_of(rows, _COLUMNS)), ""]
     if blocked:
         lines += _sentence(f"{data['state']}: {data['reason']}")
         lines += wrap("do: ", str(data["action"]), 4)
-    summary = drain_sentence(status, data["eta_seconds"])
+    lines += _sentence(drain_sentence(status, data["eta_seconds"]))
     if data["paused"]:
-        summary = (f"paused by 'ceph equilibrium off': {plural(data['shards'], 'shard')} left;"
-                   " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on")
-        if status.down:
-            summary += f"; {status.down_sentence}"
-    lines += _sentence(summary)
+        lines += _sentence("paused by 'ceph equilibrium off': 'ceph equilibrium on' or 'ceph"
+                           " equilibrium drain add' goes on")
     plan = data["waits_for_plan"]
     if plan is not None:
         lines += _sentence(f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
@@ -151,16 +162,6 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
 def _sentence(text: str) -> List[str]:
     """Returns the lines of a sentence without a label."""
     return wrap("", text, 0)
-
-
-def _drain_cells(row: Row) -> Sequence[str]:
-    stuck = sum(one["shards"] for one in row["stuck"])
-    cells = ["", "", ""]
-    stuck_cell = str(stuck or "")
-    if row["shards"] is not None:
-        cells = [str(row["shards"]), format_bytes(row["bytes"]), str(row["leaving_shards"])]
-        stuck_cell = str(stuck)
-    return [f"osd.{row['osd']}", row["given_as"], *cells, stuck_cell, _SAFE[row["safe_to_stop"]]]
 
 
 def _purge_lines(rows: Sequence[Row]) -> List[str]:
@@ -218,15 +219,18 @@ def drains_json(status: DrainStatus) -> Row:
     """Returns the drains in the JSON of `status`."""
     drains = status.drains
     sentence = ""
+    size = sum(one.bytes for one in status.remaining.values())
     if drains.is_paused:
         sentence = f"{status.named}: paused by 'ceph equilibrium off'"
+        if status.left_shards:
+            sentence += f"; {amount(status.left_shards, size)} left"
     elif drains.names:
         sentence = drain_sentence(status)
     return {
         "osds": sorted(drains.osds),
         "paused": drains.is_paused,
         "shards": status.left_shards,
-        "bytes": sum(one.bytes for one in status.remaining.values()),
+        "bytes": size,
         "safe_to_stop": bool(drains.names) and all(map(status.is_safe, drains.names)),
         "sentence": sentence}
 
@@ -270,18 +274,17 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
 
 def _unpinned_json(found: Freeze) -> List[Row]:
     """Returns the shards that go on moving, by reason; the largest group first."""
-    groups: Dict[str, Row] = {}
-    for left in found.unpinned:
-        group = groups.setdefault(left.obstacle, {
-            "reason_code": left.obstacle.code,
-            "reason": left.obstacle,
-            "shards": 0,
-            "bytes": 0,
-            "pgids": []})
-        group["shards"] += left.shards
-        group["bytes"] += left.bytes
-        group["pgids"].append(left.pgid)
-    return sorted(groups.values(), key=lambda group: (-group["shards"], group["reason"]))
+    rows = []
+    groups = grouped((one.obstacle, one) for one in found.unpinned)
+    for obstacle, left in groups.items():
+        row = {
+            "reason_code": obstacle.code,
+            "reason": obstacle,
+            "shards": sum(one.shards for one in left),
+            "bytes": sum(one.bytes for one in left),
+            "pgids": [one.pgid for one in left]}
+        rows.append(row)
+    return sorted(rows, key=lambda group: (-group["shards"], group["reason"]))
 
 
 def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
@@ -393,17 +396,12 @@ def _undo_text(data: Row, result: UndoResult) -> str:
 
 
 def _undo_classes(result: UndoResult) -> List[Row]:
-    rows = []
-    for name, before in sorted(result.plan.before.classes.items()):
-        after = result.plan.after.classes.get(name)
-        if after is not None:
-            rows.append({
-                "device_class": name,
-                "max_utilization": before.max,
-                "fullest_osd": before.fullest_osd,
-                "planned_max_utilization": after.max,
-                "planned_fullest_osd": after.fullest_osd})
-    return rows
+    before = result.plan.before.classes
+    after = result.plan.after.classes
+    return [{"device_class": name,
+             **class_figures("", before[name]),
+             **class_figures("planned_", after[name])}
+            for name in sorted(before.keys() & after.keys())]
 
 
 def _highest_text(row: Row, nearfull: float) -> str:
@@ -458,10 +456,10 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
     be restored; the largest group first."""
     if not result.not_restored:
         return []
-    groups = grouped(((reason, reason.command), (pgid, reason))
-                     for pgid, reason in result.not_restored)
+    groups = largest_groups(((reason, reason.command), (pgid, reason))
+                            for pgid, reason in result.not_restored)
     lines = [f"not restored: {plural(len(result.not_restored), 'PG')}"]
-    for (obstacle, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
+    for (obstacle, _), rows in groups:
         text: str = obstacle
         pgids, reasons = zip(*rows)
         osds = sorted({reason.osd for reason in reasons if reason.osd is not None})

@@ -6,7 +6,7 @@ finds the same.
 from __future__ import annotations
 
 import html
-from collections import Counter
+import re
 from contextlib import suppress
 from string import Template
 from typing import (
@@ -23,11 +23,16 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import class_table, format_osd, held_sentences, pool_table
+from .cluster.cluster_tables import (
+    cells_of, class_table, held_sentences, pool_table, room_sentence)
+from .cluster.failures import WORST_COLUMNS, WORST_HEAD, worst_row
 from .answer import CommandAnswer, amount
-from .status import window_text
+from .status import moving_text, window_text
 
 Markup = NewType("Markup", str)
+#: Characters that a page must not have: controls, also of the direction, and surrogates.
+_ODD = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069"
+                  "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 _PAGE = Template("""\
 <!DOCTYPE html>
@@ -83,8 +88,6 @@ _MOST_CLASSES = 8
 #: Rows of a table: of a thousand OSDs with 100 pools and a larger plan the page has some 300 kB.
 _MOST_ROWS = 2000
 _CLASSES_NAMED = 3
-#: MiB/s of an OSD; the page says how long a plan takes at each of them.
-_RATES = (10, 50, 100)
 
 Data = Mapping[str, Any]
 
@@ -94,7 +97,6 @@ class _Left(NamedTuple):
 
     changes: Sequence[PgChange] = ()
     moves: Sequence[Move] = ()
-    in_place: int = 0   # PGs that are where the plan wants them, or on their way there
 
     @property
     def bytes(self) -> int:
@@ -127,14 +129,13 @@ def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Option
     warnings = _warnings(evaluation, status, snapshot, plan, left, epoch)
     rollback = _rollback(snapshot, plan)
     drawn = picture(classes, drawn_for)
-    rooms = [_room_text(evaluation["room"], "now"), _room_text(room, when)]
     parts = [
         definitions(about),
         paragraph(verdict, "verdict"),
         *[paragraph(text, "warning") for text in warnings],
-        _before_and_after(classes, ", ".join(filter(None, rooms)), drawn),
+        _before_and_after(classes, room_sentence(evaluation["room"], room, when), drawn),
         _free_space(evaluation["pools"], name),
-        section("What it costs", _costs(status, evaluation, left)),
+        section("What it costs", _costs(status, left)),
         section("If a host or a disk fails", *_failures(failures)),
         section("How to stop, and to go back", _ways_back(name, rollback)),
         section("Options that differ from their defaults", _options(status["options"])),
@@ -154,16 +155,12 @@ def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Option
 def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
     if plan is None:
         return _Left()
-    changes = []
-    in_place = 0
+    changes = {}
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and pg.up == change.up_before:
-            changes.append(change)
-        elif pg is not None and pg.up == change.up_after:
-            in_place += 1
-    pgids = {change.pgid for change in changes}
-    return _Left(changes, [move for move in plan.moves if move.pgid in pgids], in_place)
+            changes[change.pgid] = change
+    return _Left([*changes.values()], [move for move in plan.moves if move.pgid in changes])
 
 
 def _later(evaluation: Data, status: Data,
@@ -194,24 +191,13 @@ def _about(evaluation: Data, status: Data, fsid: str, ceph_version: str, epoch: 
         "automatic balancing": balancing}
 
 
-def _has_limit(room: Optional[Data]) -> bool:
-    """Returns True if an OSD limits how much the pools can grow."""
-    return room is not None and room["limiting_osd"] is not None
-
-
-def _room_text(room: Optional[Data], at: str) -> str:
-    if room is None or not _has_limit(room):
-        return ""
-    return f"{format_bytes(room['bytes'])} {at} (osd.{room['limiting_osd']} is full first)"
-
-
 def _verdict(evaluation: Data, active: bool, left: _Left, room: Optional[Data],
              highest: str) -> str:
     """Returns the first sentence of the page. `room`: at the later moment. `highest`: the highest
     utilization of each class, now and then, as a clause."""
     now = evaluation["room"]
     name = evaluation.get("plan")
-    if not _has_limit(now) or not evaluation["classes"]:
+    if now is None or now["limiting_osd"] is None or not evaluation["classes"]:
         return ("There is nothing to balance: no pool holds data, or no OSD has reported its"
                 " statistics.")
     size = format_bytes(now["bytes"])
@@ -256,12 +242,9 @@ def _warnings(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional
 
 def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left: _Left,
                    epoch: int) -> List[str]:
-    pgs = len(plan.changes)
-    to_make = len(left.changes)
     warnings = []
-    progress = (f"of its {plural(pgs, 'PG')} {left.in_place} are in place or on their way,"
-                f" {to_make} are still to be moved, and {pgs - to_make - left.in_place} are"
-                " elsewhere by now; what follows is about those to be moved.")
+    progress = (f"{len(left.changes)} of its {plural(len(plan.changes), 'PG')} are still to be"
+                " moved; what follows is about these.")
     if execution is not None and execution["plan"] == evaluation["plan"]:
         warnings.append(f"The plan is being carried out: {progress}")
     elif evaluation["is_outdated"]:
@@ -283,14 +266,15 @@ def _rollback(snapshot: Snapshot, plan: Optional[Plan]) -> List[str]:
         pg = snapshot.pgs.get(change.pgid)
         if pg is None:
             continue
+        items = None
         if pg.up == change.up_before:
             items = snapshot.items_of(change.pgid)
-            commands.append(change._replace(items=items).command())
         elif pg.up == change.up_after and is_same_placement(
                 pg.raw, change.raw, snapshot.is_positional(pg)):
             with suppress(ValueError):   # upmap items cannot express where it was
                 items = items_for(change.raw, change.up_before)
-                commands.append(change._replace(items=items).command())
+        if items is not None:
+            commands.append(change._replace(items=items).command())
     return commands
 
 
@@ -321,11 +305,11 @@ def _maximum(row: Data, prefix: str) -> str:
 
 # -- sections --------------------------------------------------------------------------------------
 
-def _before_and_after(classes: Sequence[Dict[str, Any]], rooms: str, drawn: Markup) -> Markup:
+def _before_and_after(classes: Sequence[Dict[str, Any]], room: str, drawn: Markup) -> Markup:
     return section(
         "Before and after",
         table(*class_table(classes), "ceph equilibrium status"),
-        paragraph(f"Room if all pools grow alike: {rooms or 'unknown'}."),
+        paragraph(f"Room {room}."),
         paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done. %BOUND: the"
                   " lowest maximum that the CRUSH rules and lowered weights allow.", "note"),
         drawn,
@@ -354,19 +338,13 @@ def _options(options: Sequence[Data]) -> Markup:
     return table("OPTION<|VALUE<|DEFAULT<", rows)
 
 
-def _costs(status: Data, evaluation: Data, left: _Left) -> Markup:
+def _costs(status: Data, left: _Left) -> Markup:
     limits = status["limits"]
-    room = evaluation["room"]
     rows = {}
     if left.moves:
         shards = plural(len(left.moves), "shard")
         rows["data to move"] = f"{format_bytes(left.bytes)} in {shards}"
-        rows["time"] = _time_text(left.moves, evaluation["least_seconds"])
-        if _has_limit(room):
-            rows["if it is left"] = (
-                f"the pools take {format_bytes(room['bytes'])} more; then"
-                f" osd.{room['limiting_osd']} is full, and pools with data on it take no writes")
-    rows["moving now"] = _moving_text(status["moving"])
+    rows["moving now"] = moving_text(status["moving"]) or "nothing"
     rows["misplaced object copies"] = (
         f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
         f" {format_percent(limits['max_misplaced_ratio'])}%, but for one PG at a time that is more"
@@ -378,28 +356,6 @@ def _costs(status: Data, evaluation: Data, left: _Left) -> Markup:
     window = window_text(status["window"]) or "at any time"
     rows["time window"] = f"{window}; 'execute' does not mind it"
     return definitions(rows)
-
-
-def _time_text(moves: Sequence[Move], least_seconds: float) -> str:
-    """Returns how long the OSD that gets most needs, at some rates."""
-    to_come: Counter[int] = Counter()
-    for move in moves:
-        to_come[move.target] += move.bytes
-    (osd, size), = to_come.most_common(1)
-    times = []
-    for rate in _RATES:
-        seconds = max(size / (rate << 20), least_seconds)
-        times.append(f"{format_duration(seconds)} at {rate} MiB/s an OSD")
-    return f"{'; '.join(times)} (osd.{osd} gets most, {format_bytes(size)})"
-
-
-def _moving_text(moving: Data) -> str:
-    parts = []
-    if moving["shards"]:
-        parts.append(f"{amount(moving['shards'], moving['bytes'])}, by equilibrium")
-    if moving["other_shards"]:
-        parts.append(f"{amount(moving['other_shards'], moving['other_bytes'])}, for other reasons")
-    return " and ".join(parts) or "nothing"
 
 
 def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
@@ -417,7 +373,7 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
     if len(missing) == len(answers):
         return missing
     return [
-        table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows),
+        table(f"WORST FAILURE<|WHEN<|{WORST_HEAD}", rows),
         paragraph("The worst of each type, as if all of it could recover: the PGs of TOOFULL"
                   f" cannot. '{command}' has others. While a plan is carried out it is between now"
                   " and with it, as an upmap moves a whole copy before the old one is deleted.",
@@ -429,18 +385,9 @@ def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
     rows = []
     when = f"with {plan}" if plan else "now"
     for type_name, found in (answer.worst or {}).items():
-        for one in found.worst[:1]:
-            use, osd = one.fullest
-            row = [
-                f"{type_name} {one.failure.name}",
-                when,
-                format_percent(use),
-                format_osd(osd),
-                str(len(one.too_full)),
-                str(sum(one.undersized.values())),
-                str(sum(one.lost.values())),
-                format_bytes(one.copied_bytes)]
-            rows.append(row)
+        for name, *cells in cells_of([worst_row(answer, one) for one in found.worst[:1]],
+                                     WORST_COLUMNS):
+            rows.append([f"{type_name} {name}", when, *cells])
     return rows
 
 
@@ -468,18 +415,14 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
 
 def _left_out(status: Data, plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Returns the reasons with counts, and sentences about things that have no count."""
-    if plan is None:
-        counts: Mapping[str, int] = skipped(snapshot)
-    else:
-        counts = plan.skipped
+    counts: Dict[str, int] = dict(skipped(snapshot) if plan is None else plan.skipped)
+    for group in status["rejected"]:
+        reason = f"PG: the monitor did not keep its upmap items: {group['reason']}"
+        counts[reason] = len(group["pgids"])
     rows = [[reason, str(count)]
             for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
-    for group in status["rejected"]:
-        rows.append([f"PG: the monitor did not keep its upmap items: {group['reason']}",
-                     str(len(group["pgids"]))])
     stopped = [entry["reason"] for entry in status["mispredicted"]]
-    for sentence in (*status["left_out"], *stopped, *held_sentences(snapshot)):
-        rows.append([sentence, ""])
+    rows += [[text, ""] for text in (*status["left_out"], *stopped, *held_sentences(snapshot))]
     if not rows:
         return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
     return table("WHY<|COUNT", rows, "ceph equilibrium explain")
@@ -510,12 +453,11 @@ def picture(classes: Sequence[Data], when: str) -> Markup:
     shapes: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
+        steps = row["histogram"]
         shapes += _class_heads(row, when, y)
         y += 40.0
-        now = [step["osds"] for step in row["histogram"]]
-        later = [step["later_osds"] or 0 for step in row["histogram"]]
-        most = max([1, *now, *later])
-        for step in row["histogram"]:
+        most = max([1, *[max(step["osds"], step["later_osds"] or 0) for step in steps]])
+        for step in steps:
             shapes += _step_bars(step, most, y)
             y += 17.0
         y += 12.0
@@ -560,10 +502,7 @@ def _text(text: object, x: float, y: float) -> str:
 def escaped(text: str) -> Markup:
     """Returns the text as it stands in an element or an attribute. Names in a map may hold
     anything, and characters that are not printable would make the page invalid."""
-    if not text.isprintable():
-        odd = {one for one in text if not one.isprintable() and one != "\n"}
-        text = text.translate(dict.fromkeys(map(ord, odd), "\ufffd"))
-    return Markup(html.escape(text))
+    return Markup(html.escape(_ODD.sub("\ufffd", text)))
 
 
 def paragraph(text: str, kind: str = "") -> Markup:

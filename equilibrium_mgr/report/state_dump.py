@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import time
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..runtime.time_slice import grouped
 from ..snapshot.model import Reading, pool_of
@@ -100,14 +100,14 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
 
 
 def _osds_by_class(crush: Mapping[str, Any]) -> Dict[str, List[int]]:
-    devices = crush.get("devices", [])
+    devices = crush["devices"]
     return grouped((device["class"], device["id"]) for device in devices if device.get("class"))
 
 
 def _osd_df(reading: Reading, crush: Mapping[str, Any]) -> List[Json]:
     """Returns the OSDs of `ceph osd df`."""
-    weights = {item["id"]: item["weight"] for bucket in crush.get("buckets", [])
-               for item in bucket.get("items", [])}
+    weights = {item["id"]: item["weight"] for bucket in crush["buckets"]
+               for item in bucket["items"]}
     entries = {entry["osd"]: entry for entry in reading.osd_map["osds"]}
     return [_osd(stats, entries.get(stats["osd"], {}), weights.get(stats["osd"], 0))
             for stats in reading.osd_stats]
@@ -136,46 +136,43 @@ def _osd(stats: Mapping[str, Any], entry: Mapping[str, Any], weight: int) -> Jso
 def _tree(crush: Mapping[str, Any]) -> List[Json]:
     """Returns buckets and OSDs of `ceph osd df tree`, without the shadows of device classes."""
     nodes: List[Json] = []
-    for bucket in crush.get("buckets", []):
-        if "~" in bucket.get("name", ""):
+    for bucket in crush["buckets"]:
+        if "~" in bucket["name"]:
             continue
         node = {
             "id": bucket["id"],
             "name": bucket["name"],
             "type": bucket["type_name"],
-            "type_id": bucket.get("type_id", 0),
-            "children": [item["id"] for item in bucket.get("items", [])]}
+            "type_id": bucket["type_id"],
+            "children": [item["id"] for item in bucket["items"]]}
         nodes.append(node)
-    for device in crush.get("devices", []):
+    for device in crush["devices"]:
         nodes.append({"id": device["id"], "name": device["name"], "type": "osd", "type_id": 0})
     return nodes
 
 
 def _df(reading: Reading, osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Json:
     """Returns `ceph df`: space of the cluster, of device classes and of pools."""
-    class_of = {device["id"]: device.get("class", "") for device in crush.get("devices", [])}
-    sums = {"": _space(0, 0)}
-    total = total_used = 0
-    of_class = grouped((class_of.get(stats["osd"], ""), stats) for stats in reading.osd_stats)
-    for name, rows in of_class.items():
-        size = 1024 * sum(stats.get("kb", 0) for stats in rows)
-        used = 1024 * sum(stats.get("kb_used", 0) for stats in rows)
-        sums[name] = {**_space(size, used), "total_used_raw_ratio": used / max(1, size)}
-        total += size
-        total_used += used
-    del sums[""]   # OSDs without a class
+    stats_of = {stats["osd"]: stats for stats in reading.osd_stats}
+    by_class = {}
+    for name, osds in _osds_by_class(crush).items():
+        by_class[name] = _space([stats_of[osd] for osd in osds if osd in stats_of])
     names = {pool["pool"]: pool["pool_name"] for pool in osd_map["pools"]}
     pools = [_pool_df(pool, names[pool["poolid"]]) for pool in reading.pool_stats
              if pool["poolid"] in names]
-    return {"stats": _space(total, total_used), "stats_by_class": sums, "pools": pools}
+    return {"stats": _space(reading.osd_stats), "stats_by_class": by_class, "pools": pools}
 
 
-def _space(size: int, used: int) -> Json:
+def _space(osds: Sequence[Mapping[str, Any]]) -> Json:
+    """Returns the space of some OSDs, of which these are the statistics."""
+    size = 1024 * sum(stats.get("kb", 0) for stats in osds)
+    used = 1024 * sum(stats.get("kb_used", 0) for stats in osds)
     return {
         "total_bytes": size,
         "total_avail_bytes": size - used,
         "total_used_bytes": used,
-        "total_used_raw_bytes": used}
+        "total_used_raw_bytes": used,
+        "total_used_raw_ratio": used / max(1, size)}
 
 
 def _pool_df(pool: Mapping[str, Any], name: str) -> Json:
@@ -195,9 +192,9 @@ def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tupl
     """Returns both maps with numbers for the names of pools, CRUSH buckets, types, rules, device
     classes and profiles. Addresses and the names of pool snapshots are removed."""
     pools = osd_map["pools"]
-    found = osd_map.get("erasure_code_profiles", {})
+    found = osd_map["erasure_code_profiles"]
     profiles = _numbered("profile", {*found, *[
-        pool.get("erasure_code_profile", "") for pool in pools]})
+        pool["erasure_code_profile"] for pool in pools]})
     renamed = _rename(osd_map, {
         "pool_name": {pool["pool_name"]: f"pool{pool['pool']}" for pool in pools},
         "erasure_code_profile": profiles})
@@ -210,10 +207,10 @@ def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tupl
     for name, profile in found.items():
         kept[profiles[name]] = {key: profile[key] for key in _PROFILE_KEYS if key in profile}
     renamed.update(fsid="", cluster_snapshot="", erasure_code_profiles=kept)
-    types = {one["name"]: f"type{one['type_id']}" for one in crush.get("types", [])
+    types = {one["name"]: f"type{one['type_id']}" for one in crush["types"]
              if one["name"] not in _TYPES}
     classes = _class_names(crush)
-    rules = crush.get("rules", [])
+    rules = crush["rules"]
     names = _bucket_names(crush, types, classes)
     new_names = {
         "name": {**types, **names},
@@ -221,7 +218,7 @@ def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tupl
         "type_name": types,
         "type": types,
         "class": classes,
-        "rule_name": {rule.get("rule_name", ""): f"rule{rule['rule_id']}" for rule in rules}}
+        "rule_name": {rule["rule_name"]: f"rule{rule['rule_id']}" for rule in rules}}
     return renamed, _rename(crush, new_names)
 
 
@@ -233,8 +230,8 @@ def _numbered(what: str, names: Set[str]) -> Dict[str, str]:
 def _class_names(crush: Mapping[str, Any]) -> Dict[str, str]:
     """Returns device class → its new name. The new names sort as the old ones do, because plans
     depend on the order."""
-    known = {bucket["name"].partition("~")[2] for bucket in crush.get("buckets", [])}
-    known.update(device.get("class", "") for device in crush.get("devices", []))
+    known = {bucket["name"].partition("~")[2] for bucket in crush["buckets"]}
+    known.update(device.get("class", "") for device in crush["devices"])
     names = {}
     for number, name in enumerate(sorted(known.difference(_CLASSES, ("",)))):
         before = max((one for one in _CLASSES if one < name), default="")
@@ -246,7 +243,7 @@ def _bucket_names(crush: Mapping[str, Any], types: Mapping[str, str],
                   classes: Mapping[str, str]) -> Dict[str, str]:
     """Returns CRUSH bucket → its new name. A bucket has a shadow, BUCKET~CLASS, for each class."""
     names = {}
-    for bucket in crush.get("buckets", []):
+    for bucket in crush["buckets"]:
         type_name = bucket["type_name"]
         names[bucket["name"]] = f"{types.get(type_name, type_name)}{-bucket['id']}"
     for name in names:

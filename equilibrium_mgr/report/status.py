@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
@@ -15,8 +15,7 @@ from ..control.status import BalancerStatus
 from ..execution.execution import ExecutionProgress
 from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.outcomes import held
-from ..execution.size_check import sentence
-from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
+from ..observation.cluster_view import MOVING, OFF, ClusterView, with_too_full
 from ..observation.movements import MovingTotals, slow_osds, states_text
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
@@ -27,14 +26,15 @@ from ..runtime.time_slice import grouped
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .answer import CommandAnswer, amount, render_table
+from .answer import CommandAnswer, amount, largest_groups, render_table
 from .cluster.cluster_tables import class_rows, class_table
 from .explain.advice import room_clauses, state_action
+from .explain.facts import stopped_pools
 from .explain.outage import find_outage, unused_hosts
 from .operations import drains_json
 
 
-_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
 #: PGs or OSDs that a line names before it only counts the rest.
 _NAMED = 3
 #: Seconds after which the screen says how old its figures are.
@@ -62,10 +62,10 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("state:", _state_text(data, now)),
         ("why:", _why_text(data)),
         ("do:", later),
-        ("unused:", _unused_text(data["unused_hosts"])),
-        ("draining:", _draining_text(data["drains"])),
+        ("unused:", named([host["sentence"] for host in data["unused_hosts"]], 1)),
+        ("draining:", data["drains"]["sentence"]),
         ("progress:", _progress_text(data)),
-        ("moving:", _moving_text(data["moving"])),
+        ("moving:", moving_text(data["moving"])),
         ("clients:", _clients_text(data["client_latency"])),
         ("backfills:", _backfills_text(data["stacked_backfills"])),
         ("misplaced:", _misplaced_text(data)),
@@ -75,7 +75,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("flags:", ", ".join(data["flags"])),
         ("window:", window_text(data["window"])),
         ("options:", ", ".join([f"{one['name']}={one['value']}" for one in data["options"]])),
-        ("left out:", _left_out_text(data)),
+        ("left out:", "; ".join(data["left_out"])),
         *[("bad option:", f"{one['name']} is {one['bad']}")
           for one in data["options"] if one["bad"]],
         *[("rejected:", _rejected_text(group)) for group in data["rejected"]],
@@ -107,12 +107,11 @@ def _automatic_text(data: Data, settings: Settings) -> str:
     plan = None
     if data["execution"] is not None:
         plan = data["execution"]["plan"]
+    has_name = plan not in (None, _AUTOMATIC)
     if not data["active"]:
-        if plan is None:
-            return "off"
-        if plan == _AUTOMATIC:
-            return "off; OSDs are being drained"
-        return f"off; plan {plan} is executed"
+        if has_name:
+            return f"off; plan {plan} is executed"
+        return "off"
     pools = "all pools"
     classes = "all device classes"
     if settings.pool_ids is not None:
@@ -120,9 +119,9 @@ def _automatic_text(data: Data, settings: Settings) -> str:
     if settings.device_classes is not None:
         classes = f"device class {', '.join(sorted(settings.device_classes))}"
     text = f"on; {pools}, {classes}"
-    if plan in (None, _AUTOMATIC):
-        return text
-    return f"{text}; it begins once plan '{plan}' is done"
+    if has_name:
+        text += f"; it begins once plan '{plan}' is done"
+    return text
 
 
 def _state_text(data: Data, now: float) -> str:
@@ -138,8 +137,6 @@ def _state_text(data: Data, now: float) -> str:
     text += f", statistics {format_duration(age)} old"
     if not stale:
         return text
-    if len(stale) >= sum(row["osds"] for row in data["classes"]):
-        return f"{text} (all {plural(len(stale), 'OSD')})"
     return f"{text} ({named_osds(stale, _NAMED)})"
 
 
@@ -151,23 +148,6 @@ def _why_text(data: Data) -> str:
     if is_plain and not has_more:
         return ""
     return str(data["reason"])
-
-
-def _unused_text(hosts: Sequence[Data]) -> str:
-    if not hosts:
-        return ""
-    text = str(hosts[0]["sentence"])
-    more = len(hosts) - 1
-    if more:
-        text += f"; {plural(more, 'more host')} likewise"
-    return text
-
-
-def _draining_text(drains: Data) -> str:
-    text = str(drains["sentence"])
-    if not (drains["paused"] and drains["shards"]):
-        return text   # that of a drain under way says how much is left
-    return f"{text}; {amount(drains['shards'], drains['bytes'])} left"
 
 
 def _progress_text(data: Data) -> str:
@@ -212,7 +192,7 @@ def _time_left_text(progress: Data) -> str:
     return text
 
 
-def _moving_text(moving: Data) -> str:
+def moving_text(moving: Data) -> str:
     """Returns the shards in flight, ours and others'; empty if there are none."""
     shards = moving["shards"]
     others = moving["other_shards"]
@@ -289,11 +269,6 @@ def _figures_text(data: Data) -> str:
     return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
 
 
-def _left_out_text(data: Data) -> str:
-    text = "; ".join(data["left_out"])
-    return "" if f"left out: {text}" in data["reason"] else text
-
-
 def _rejected_text(group: Data) -> str:
     pgids = group["pgids"]
     return (f"{plural(len(pgids), 'PG')}, {group['reason']} ({named(pgids, _NAMED)}); tried again"
@@ -308,14 +283,11 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
     """
     moving = data["moving"]
     progress = data["progress"]
-    fullest = "-"
-    use = "-"
-    bound = "-"
-    shards = "-"
-    left = "-"
-    if data["classes"]:
+    fullest = use = bound = shards = left = "-"
+    classes = data["classes"]
+    if classes:
         urgency = partial(_urgency, nearfull=data["limits"]["nearfull_ratio"])
-        first = max(data["classes"], key=urgency)
+        first = max(classes, key=urgency)
         fullest = f"osd.{first['fullest_osd']}"
         use = format_percent(first["max_utilization"])
         bound = format_percent(first["bound_utilization"]) or bound
@@ -337,9 +309,10 @@ def _health_word(data: Data, raised: Optional[Iterable[str]]) -> str:
         found.insert(0, "outage")
     if not found:
         return "-" if raised is None else "ok"
-    if len(found) == 1:
-        return found[0]
-    return f"{found[0]}+{len(found) - 1}"
+    first, *others = found
+    if others:
+        first += f"+{len(others)}"
+    return first
 
 
 def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
@@ -406,8 +379,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     if view is None:
         view = status.view
     outage = find_outage(status, view)
-    execution = None
-    progress = None
+    execution = progress = None
     if outage is None:
         action = state_action(status, view, settings, now)
     else:
@@ -444,8 +416,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
 
 def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
     """Returns the limits in force. The urgent limit is in effect for moves from `urgent_osds`."""
-    ratio = None
-    nearfull = None
+    ratio = nearfull = None
     urgent = []
     changing = []
     if view is not None:
@@ -464,29 +435,26 @@ def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
         "nearfull_ratio": nearfull}
 
 
+#: Keys that are None, and keys that are empty, before the first snapshot.
+_UNKNOWN_AT_FIRST = (
+    "osdmap_epoch", "snapshot_age_seconds", "statistics_age_seconds", "misplaced_ratio",
+    "client_latency")
+_EMPTY_AT_FIRST = (
+    "classes", "stale_osds", "too_full", "will_not_fit", "slow_osds", "unused_hosts", "flags")
+
+
 def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) -> Data:
     """Returns what a status shows of the cluster; unknown before the first snapshot."""
     if view is None:
         return {
+            **dict.fromkeys(_UNKNOWN_AT_FIRST),
+            **dict.fromkeys(_EMPTY_AT_FIRST, []),
             "builtin_balancer_active": status.builtin_active,
-            "classes": [],
-            "osdmap_epoch": None,
-            "snapshot_age_seconds": None,
             "look_outdated": False,
-            "statistics_age_seconds": None,
-            "stale_osds": [],
-            "misplaced_ratio": None,
-            "too_full": [],
             "moving": dict.fromkeys(MovingTotals._fields),
-            "client_latency": None,
-            "stacked_backfills": {},
-            "will_not_fit": [],
-            "slow_osds": [],
-            "unused_hosts": [],
-            "flags": []}
+            "stacked_backfills": {}}
     snapshot = view.snapshot
-    planned = None
-    age = None
+    planned = age = None
     if status.progress is not None:
         planned = view.planned(status.wanted).used
     if view.statistics_at is not None:
@@ -532,8 +500,7 @@ def _planning_json(plan_service: PlanService, now: float) -> List[Data]:
 def _rejected_json(status: BalancerStatus, now: float) -> List[Data]:
     """Returns the PGs that the module leaves alone for now, by reason; the largest group first."""
     alone = held(status.rejected, now)
-    pgids_of = grouped((item.reason, pgid) for pgid, item in sorted(alone.items()))
-    groups = sorted(pgids_of.items(), key=lambda group: (-len(group[1]), group[0]))
+    groups = largest_groups((item.reason, pgid) for pgid, item in sorted(alone.items()))
     return [{"reason": reason,
              "pgids": pgids,
              "until_at": max([alone[pgid].until for pgid in pgids]),
@@ -563,10 +530,6 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Data) -> 
     said = [status.reason]
     if status.progress is not None and status.waiting:
         said = [_waiting_text(status, status.progress.summary["planned_moves"])]
-    if status.state == OFF and data["planning"]:
-        said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
-    if status.state in (BALANCED, STUCK) and data["left_out"]:
-        said.append(f"left out: {'; '.join(data['left_out'])}")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
     reason = "; ".join(said)
     if view is None:
@@ -583,16 +546,6 @@ def _waiting_text(status: BalancerStatus, planned: int) -> str:
     if len(parts) == 1:
         return f"{text} {status.waiting[0].waits_for}"
     return f"{text}: {named(parts, _GROUPS_SHOWN)}"
-
-
-def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
-    """Returns id of each stopped pool → a sentence about it, in the order of the ids. The module
-    stops a pool if its shards take more than it predicted."""
-    names = {}
-    if view is not None:
-        names = {pool.id: pool.name for pool in view.snapshot.pools.values()}
-    return {pool: sentence(found, names.get(pool, str(pool)))
-            for pool, found in sorted(status.mispredicted.items())}
 
 
 def _mispredicted_json(status: BalancerStatus, view: Optional[ClusterView]) -> List[Data]:

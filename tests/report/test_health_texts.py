@@ -94,7 +94,7 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
         for ps in range(30, 60)}), {}, 31,
      "30 PGs inactive, withheld by OSDs that have too many PGs", [
          *[f"pg 1.{ps} is inactive" for ps in range(30, 49)],   # all commands, to be pasted
-         "run:", *[f"  ceph osd rm-pg-upmap-items 1.{ps}" for ps in range(30, 60)]]),
+         RAISE, "run:", *[f"  ceph osd rm-pg-upmap-items 1.{ps}" for ps in range(30, 60)]]),
     ("CONFLICT", status(builtin_active=True), {}, 1,
      "the built-in balancer and equilibrium are both active", [
          "equilibrium sends nothing meanwhile", "run 'ceph balancer off'"]),
@@ -104,6 +104,11 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
     ("TOOFULL", status(view=view(93, "active+remapped+backfill_toofull")), {}, 1,
      "1 PG cannot move because an OSD is too full", [
          "pg 1.0 in backfill_toofull: osd.2 is too full, at 93.00% with backfillfull_ratio 90.00%",
+         "'ceph equilibrium status' shows which moves wait, and what helps"]),
+    ("TOOFULL", status(view=view(88, "active+remapped+backfill_toofull")), {}, 1,
+     "1 PG cannot move because an OSD is too full", [
+         "pg 1.0 in backfill_toofull: osd.2 with what comes would be too full, at 88.00% with"
+         " backfillfull_ratio 90.00%",
          "'ceph equilibrium status' shows which moves wait, and what helps"]),
     ("TOOFULL", status(view=waiting_for_two_osds()), {}, 1,
      "1 PG cannot move because an OSD is too full", [

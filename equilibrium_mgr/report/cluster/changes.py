@@ -12,21 +12,33 @@ from ...runtime.formatting import (
 from ...snapshot.model import Pool, Snapshot
 from ...what_if.change import Changes, without
 from ..answer import CommandAnswer, Row, render_table
-from .cluster_tables import format_known
+from .cluster_tables import Columns, cells_of, class_figures, format_known
 from .evaluation import joined, pool_lines
 
 _NAMED = 4   # OSDs, pools or takes in one line
 _CLASS_HEAD = "CLASS<|%MAX|%BOUND|%WHOLE|%THEN|%WHOLE|%FAILED"
-_CLASS_CELLS = (
-    "max_utilization", "bound_utilization", "whole_utilization", "then_bound_utilization",
-    "then_whole_utilization", "failed_bound_utilization")
+_CLASS_COLUMNS: Columns = {
+    "device_class": str,
+    "max_utilization": format_percent,
+    "bound_utilization": format_percent,
+    "whole_utilization": format_percent,
+    "then_bound_utilization": format_percent,
+    "then_whole_utilization": format_percent,
+    "failed_bound_utilization": format_percent}
 _POOL_HEAD = "POOL<|ID|STORED|FREE|BOUND|THEN|FAILED"
-_POOL_CELLS = (
-    "stored", "free_bytes", "best_free_bytes", "then_free_bytes", "failed_free_bytes")
+_POOL_COLUMNS: Columns = {
+    "name": str,
+    "id": str,
+    "stored": format_bytes,
+    "free_bytes": format_bytes,
+    "best_free_bytes": format_bytes,
+    "then_free_bytes": format_bytes,
+    "failed_free_bytes": format_bytes}
 
 #: Prefix of fields → the bounds: "" of the cluster as it is, "then_" with the changes made and all
 #: balanced, "failed_" with the worst host lost after that, and its data recovered on the others.
 _Stages = Mapping[str, BoundFigures]
+_NO_FIGURES = BoundFigures({}, {}, None, {}, 0.0, 0, {})   # of a host that is the only one
 
 
 def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, epoch: int,
@@ -36,10 +48,8 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
     `epoch`, `age_seconds`: of the snapshot of the bounds, which may be older than the view. The
     highest utilization, free bytes and room of now are those of the view.
     """
-    stages = {"": figures.now, "then_": figures.then}
-    host = ""
-    if figures.failed is not None:
-        host, stages["failed_"] = figures.failed
+    host, failed = figures.failed or ("", _NO_FIGURES)
+    stages = {"": figures.now, "then_": figures.then, "failed_": failed}
     usage = view.usage_now()
     better = None
     if figures.better is not None:
@@ -48,45 +58,42 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
     largest = sorted(view.snapshot.pools.values(), key=lambda pool: (-pool.stored_bytes, pool.id))
     pools = [_pool_row(pool, usage, stages) for pool in largest]
     room = _room(usage, stages)
+    then = figures.then
+    snapshot = view.snapshot
+    moved = then.moved_bytes
     data: Row = {
         "osdmap_epoch": epoch,
         "snapshot_age_seconds": age_seconds,
         "usable_ratio": figures.usable_ratio,
         "better_place": better,
-        "least_moved_bytes": figures.then.moved_bytes,
+        "least_moved_bytes": moved,
         **room,
         "classes": classes,
         "pools": pools}
-    lines = _unused_lines(figures, view.snapshot)
-    lines += wrap("", f"with {'; '.join(_words(changes, view.snapshot))}: what is possible once all"
+    lines = _unused_lines(figures, snapshot)
+    lines += wrap("", f"with {'; '.join(_words(changes, snapshot))}: what is possible once all"
                   f" is balanced; osdmap e{epoch}, {format_duration(age_seconds)} old", 0)
     lines += _usable_lines(changes, figures)
-    lines += wrap("moved:", f"at least {format_bytes(figures.then.moved_bytes)}")
+    lines += wrap("moved:", f"at least {format_bytes(moved)}")
     lines += wrap("room:", f"{_room_words(room, host)}, at most, if all pools grow alike")
-    lines += _stage_lines("", figures.then, view.snapshot)
-    if host:
-        lines += _stage_lines(f"with {host} failed ", stages["failed_"], view.snapshot)
+    lines += _stage_lines("", then, snapshot)
+    lines += _stage_lines(f"with {host} failed ", failed, snapshot)
     if host and figures.computed_hosts < figures.hosts:
         lines += wrap("failed:", f"{host} is the worst of the {figures.computed_hosts} hosts with"
                       f" the most space; of {figures.hosts}, time was too short for the others")
-    table = render_table(_CLASS_HEAD, [_class_cells(row) for row in classes])
-    cells = [_pool_cells(row) for row in pools]
+    table = render_table(_CLASS_HEAD, cells_of(classes, _CLASS_COLUMNS))
+    cells = cells_of(pools, _POOL_COLUMNS)
     return CommandAnswer(data, joined([lines, [table], pool_lines(_POOL_HEAD, pools, cells, "df")]))
 
 
 def _class_row(name: str, usage: Usage, stages: _Stages) -> Row:
     """Returns the figures of a device class, JSON-ready."""
-    row: Row = {"device_class": name, "max_utilization": None}
-    if name in usage.classes:
-        row["max_utilization"] = usage.classes[name].max
+    row = {"device_class": name, **class_figures("", usage.classes.get(name))}
     for prefix, bounds in stages.items():
         row[prefix + "bound_utilization"] = bounds.highest.get(name)
         row[prefix + "whole_utilization"] = bounds.whole.get(name)
     return row
 
-
-def _class_cells(row: Row) -> List[str]:
-    return [row["device_class"], *[format_percent(row.get(key)) for key in _CLASS_CELLS]]
 
 
 def _pool_row(pool: Pool, usage: Usage, stages: _Stages) -> Row:
@@ -101,15 +108,9 @@ def _pool_row(pool: Pool, usage: Usage, stages: _Stages) -> Row:
     return row
 
 
-def _pool_cells(row: Row) -> List[str]:
-    return [row["name"], str(row["id"]), *[format_known(row.get(key)) for key in _POOL_CELLS]]
-
-
 def _room(usage: Usage, stages: _Stages) -> Row:
     """Returns what all pools together can still take, JSON-ready."""
-    room: Row = {"room_bytes": None}
-    if usage.room is not None:
-        room["room_bytes"] = usage.room.bytes
+    room: Row = {"room_bytes": getattr(usage.room, "bytes", None)}
     for prefix, bounds in stages.items():
         room[(prefix or "best_") + "room_bytes"] = bounds.room_bytes
     return room
@@ -120,9 +121,10 @@ def _room_words(room: Row, host: str) -> str:
     words = {
         "room_bytes": "now",
         "best_room_bytes": "balanced",
-        "then_room_bytes": "then",
-        "failed_room_bytes": f"with {host} failed"}
-    return ", ".join([f"{format_known(room[key])} {words[key]}" for key in room])
+        "then_room_bytes": "then"}
+    if host:
+        words["failed_room_bytes"] = f"with {host} failed"
+    return ", ".join([f"{format_known(room[key])} {word}" for key, word in words.items()])
 
 
 def _unused_lines(figures: ChangeFigures, snapshot: Snapshot) -> List[str]:
@@ -194,8 +196,8 @@ def drain_forecast(view: ClusterView, osds: FrozenSet[int]) -> Row:
     those of `eval --remove`. `expected_seconds`: of the OSD that has most to send or to get."""
     snapshot = view.snapshot
     then = bound_figures(without(snapshot, osds), with_whole=False)
-    left = {osd.id: osd.target_bytes for osd in snapshot.osds.values() if osd.id in osds}
-    stay = [osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.id not in left]
+    left = {osd: snapshot.osds[osd].target_bytes for osd in osds & snapshot.osds.keys()}
+    stay = [osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.id not in osds]
     each = sum(left.values()) // max(1, len(stay))
     seconds = None
     expected = expected_time(view.rates, view.movements, {**dict.fromkeys(stay, each), **left})

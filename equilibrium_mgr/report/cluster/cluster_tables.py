@@ -24,10 +24,8 @@ def format_known(count: Optional[float]) -> str:
     return format_bytes(count)
 
 
-def format_osd(osd: Optional[int]) -> str:
-    """Returns 'osd.3'; empty for None."""
-    if osd is None:
-        return ""
+def format_osd(osd: int) -> str:
+    """Returns 'osd.3'."""
     return f"osd.{osd}"
 
 
@@ -41,12 +39,19 @@ Columns = Mapping[str, Callable[[Any], str]]
 
 
 def cells_of(rows: Sequence[Row], columns: Columns) -> List[List[str]]:
-    """Returns the lines of a table."""
+    """Returns the lines of a table; the cell of an unknown value is empty."""
     return [_cells(row, columns) for row in rows]
 
 
 def _cells(row: Row, columns: Columns) -> List[str]:
-    return [form(row[key]) for key, form in columns.items()]
+    cells = []
+    for key, form in columns.items():
+        value = row[key]
+        cell = ""
+        if value is not None:
+            cell = form(value)
+        cells.append(cell)
+    return cells
 
 
 #: OSDs with a lowered weight that have a sentence each.
@@ -69,12 +74,12 @@ _POOL_COLUMNS: Columns = {
     "name": str,
     "id": str,
     "pg_num": str,
-    "stored": format_known,
+    "stored": format_bytes,
     "percent_used": format_percent,
-    "free_bytes": format_known,
+    "free_bytes": format_bytes,
     "limiting_osd": format_osd,
-    "planned_free_bytes": format_known,
-    "max_avail": format_known}
+    "planned_free_bytes": format_bytes,
+    "max_avail": format_bytes}
 
 
 def held_sentences(snapshot: Snapshot) -> List[str]:
@@ -114,20 +119,26 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
             "used_bytes": now.used_bytes,
             "utilization": mean,
             "bound_utilization": view.bounds.get(name),
-            **_class_figures("", now),
-            **_class_figures("soon_", soon.get(name)),
-            **_class_figures("planned_", planned.get(name))}
+            **class_figures("", now),
+            **class_figures("soon_", soon.get(name)),
+            **class_figures("planned_", planned.get(name))}
         rows.append(row)
     return rows
 
 
-def _class_figures(prefix: str, usage: Optional[ClassUsage]) -> Row:
+#: Key of a row, behind a prefix → field of ClassUsage.
+_CLASS_FIGURES = {
+    "max_utilization": "max",
+    "fullest_osd": "fullest_osd",
+    "min_utilization": "min",
+    "stddev": "stddev"}
+#: Keys of a row, behind a prefix: fields of PoolSpace.
+_POOL_KEYS = ("free_bytes", "limiting_osd")
+
+
+def class_figures(prefix: str, usage: Optional[ClassUsage]) -> Row:
     """Returns max, min and stddev of a class, JSON-ready; None if the usage is None."""
-    figures: Sequence[Any] = (None,) * 4
-    if usage is not None:
-        figures = usage.max, usage.fullest_osd, usage.min, usage.stddev
-    keys = "max_utilization", "fullest_osd", "min_utilization", "stddev"
-    return {prefix + key: figure for key, figure in zip(keys, figures)}
+    return {prefix + key: getattr(usage, field, None) for key, field in _CLASS_FIGURES.items()}
 
 
 def class_table(rows: Sequence[Row]) -> Table:
@@ -162,21 +173,17 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "stored": ceph.stored,
             "percent_used": ceph.percent_used,
             "max_avail": ceph.max_avail,
-            **_free("", now.pools.get(pool.name)),
-            **_free("planned_", planned_pools.get(pool.name)),
-            "best_free_bytes": best_free_bytes(bounds.get(pool.id))}
+            **pool_figures("", now.pools.get(pool.name)),
+            **pool_figures("planned_", planned_pools.get(pool.name)),
+            "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None)}
         rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
 
 
-def _free(prefix: str, space: Optional[PoolSpace]) -> Row:
+def pool_figures(prefix: str, space: Optional[PoolSpace]) -> Row:
     """Returns the free space of a pool, JSON-ready; None if it is unknown."""
-    free = osd = None
-    if space is not None:
-        free = space.free_bytes
-        osd = space.limiting_osd
-    return {prefix + "free_bytes": free, prefix + "limiting_osd": osd}
+    return {prefix + key: getattr(space, key, None) for key in _POOL_KEYS}
 
 
 def pool_table(rows: Sequence[Row]) -> Table:
@@ -184,27 +191,30 @@ def pool_table(rows: Sequence[Row]) -> Table:
     return _POOL_HEAD, cells_of(rows, _POOL_COLUMNS)
 
 
-def room_lines(now: Optional[Room], planned: Optional[Room], when: str) -> List[str]:
-    """Returns the headline: how much fits if all pools grow in proportion to their data."""
-    text = f"if all pools grow alike: {_room_text(now)} now"
+def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],
+               when: str) -> List[str]:
+    """Returns the headline of a screen. Rooms are as of `room_json`."""
+    return wrap("room ", room_sentence(now, planned, when), 5)
+
+
+def room_sentence(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],
+                  when: str) -> str:
+    """Returns how much fits if all pools grow in proportion to their data."""
+    text = f"if all pools grow alike: {room_text(now)} now"
     if planned is not None:
-        text += f", {_room_text(planned)} {when}"
-    return wrap("room ", text, 5)
+        text += f", {room_text(planned)} {when}"
+    return text
 
 
-def _room_text(room: Optional[Room]) -> str:
+def room_text(room: Optional[Mapping[str, Any]]) -> str:
+    """Returns the bytes, and the OSD that is full first then."""
     if room is None:
         return "unknown"
-    if room.limiting_osd is None:
-        return format_bytes(room.bytes)
-    return f"{format_bytes(room.bytes)} ({format_osd(room.limiting_osd)})"
-
-
-def best_free_bytes(bound: Optional[PoolSpaceBound]) -> Optional[int]:
-    """Returns the upper bound of a pool's free space; None if it is unknown."""
-    if bound is None:
-        return None
-    return bound.free_bytes
+    text = format_bytes(room["bytes"])
+    osd = room["limiting_osd"]
+    if osd is not None:
+        text += f" (osd.{osd})"
+    return text
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Optional
 from ..answer import CommandAnswer, SortKeys, limited_rows, render_table, rest_line, sorted_rows
 from .cluster_tables import (
     age_json, age_line, pool_rows, pool_table, room_json, room_lines)
-from .evaluation import Look
+from .evaluation import Look, joined
 
 #: Keys of `--sort`.
 SORT_KEYS: SortKeys = {
@@ -26,12 +26,12 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
     kept plan that has these changes, if any. Raises CommandError for a wrong sort key or limit."""
     view = look.view
     age = look.age_seconds
-    planned = None
-    later = None
+    planned = later = None
     now = view.usage_now()
+    room = room_json(now.room)
     if look.wanted is not None:
         planned = view.planned(look.wanted).usage()
-        later = planned.room
+        later = room_json(planned.room)
     rows = pool_rows(view, look.space, now, planned)
     if sort is not None:
         rows = sorted_rows(rows, sort, SORT_KEYS)
@@ -39,13 +39,10 @@ def report_df(look: Look, plan: Optional[str], sort: Optional[str],
     data = {
         **age_json(view, age),
         "plan": plan,
-        "room": room_json(now.room),
-        "planned_room": room_json(later),
+        "room": room,
+        "planned_room": later,
         "pools": shown}
     when = "with the plan" if plan is None else f"with plan {plan}"
-    lines = [age_line(view, age), *room_lines(now.room, later, when)]
-    if shown:
-        lines += ["", render_table(*pool_table(shown))]
-    if len(shown) < len(rows):
-        lines.append(rest_line(len(shown), len(rows), "pool"))
-    return CommandAnswer(data, "\n".join(lines))
+    head = [age_line(view, age), *room_lines(room, later, when)]
+    table = [render_table(*pool_table(shown)), rest_line(len(shown), len(rows), "pool")]
+    return CommandAnswer(data, joined([head, table]))

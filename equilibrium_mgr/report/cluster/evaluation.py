@@ -16,15 +16,15 @@ from ...planner.bound.demand import Cut, least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ...runtime.time_slice import piecewise
+from ...runtime.time_slice import grouped, piecewise
 from ...settings import Settings, default_settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import Immovable
 from ...snapshot.model import Osd, Snapshot
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import (
-    Columns, age_json, age_line, cells_of, class_rows, class_table, format_known, format_osd,
-    held_sentences, pool_rows, pool_table, room_json, room_lines, text_of)
+    Columns, age_json, age_line, cells_of, class_rows, class_table, format_osd, held_sentences,
+    pool_rows, pool_table, room_json, room_lines, text_of)
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
@@ -46,33 +46,32 @@ _MOST_CLASS_LINES = 10
 _BAR = 22
 
 
-def format_change(count: Optional[int]) -> str:
-    """Returns '+2.8 TiB' or '-604 GiB'; empty for None."""
-    text = format_known(count)
-    if count is not None and count >= 0:
-        return f"+{text}"
-    return text
+def format_change(count: int) -> str:
+    """Returns '+2.8 TiB' or '-604 GiB'."""
+    if count >= 0:
+        return f"+{format_bytes(count)}"
+    return format_bytes(count)
 
 
 _POOL_HEAD = "POOL<|ID|STORED|FREE|LIMITED BY|BOUND|MAX AVAIL"
 _POOL_COLUMNS: Columns = {
     "name": str,
     "id": str,
-    "stored": format_known,
-    "free_bytes": format_known,
+    "stored": format_bytes,
+    "free_bytes": format_bytes,
     "limiting_osd": format_osd,
-    "best_free_bytes": format_known,
-    "max_avail": format_known}
+    "best_free_bytes": format_bytes,
+    "max_avail": format_bytes}
 _PLANNED_POOL_HEAD = "POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND"
 _PLANNED_POOL_COLUMNS: Columns = {
     "name": str,
     "id": str,
-    "stored": format_known,
-    "free_bytes": format_known,
-    "planned_free_bytes": format_known,
+    "stored": format_bytes,
+    "free_bytes": format_bytes,
+    "planned_free_bytes": format_bytes,
     "change": format_change,
     "planned_limiting_osd": format_osd,
-    "best_free_bytes": format_known}
+    "best_free_bytes": format_bytes}
 
 
 class Look(NamedTuple):
@@ -106,29 +105,29 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
     """Evaluates the current placement and the placement after everything in flight has arrived. The
     table of classes also has the maximum after the execution."""
     view = look.view
-    usage = look.view.usage_now()
+    usage = view.usage_now()
+    soon_room = room_json(view.usage.room)
     planned = later = arrived = prefix = None
     if look.wanted is not None:
         planned = view.planned(look.wanted).used
     if view.movements:
         later = view.used_soon
-        arrived = view.usage.room
+        arrived = soon_room
         prefix = "soon_"
     pools = pool_rows(view, look.space, usage, None)
     classes = _with_histograms(view, class_rows(view, planned), later)
-    cells = cells_of(pools, _POOL_COLUMNS)
-    parts = [
-        [look.line(), *room_lines(usage.room, arrived, "when what moves has arrived")],
-        [render_table(*class_table(classes))],
-        *_class_parts(classes, "once all has arrived", prefix, {}),
-        held_sentences(view.snapshot),
-        pool_lines(_POOL_HEAD, pools, cells, "df")]
     data = {
         **look.to_json(),
         "room": room_json(usage.room),
-        "soon_room": room_json(view.usage.room),
+        "soon_room": soon_room,
         "classes": classes,
         "pools": pools}
+    parts = [
+        [look.line(), *room_lines(data["room"], arrived, "when what moves has arrived")],
+        [render_table(*class_table(classes))],
+        *_class_parts(classes, "once all has arrived", prefix, {}),
+        held_sentences(view.snapshot),
+        pool_lines(_POOL_HEAD, pools, cells_of(pools, _POOL_COLUMNS), "df")]
     return CommandAnswer(data, joined(parts))
 
 
@@ -149,8 +148,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     of the plan is void, if it is.
     """
     view = look.view
-    now = look.view.usage_now()
-    bounds = look.view.utilization_bounds
+    now = view.usage_now()
+    bounds = view.utilization_bounds
     planned = view.planned(plan.changes)
     usage = planned.usage()
     pools = pool_rows(view, look.space, now, usage)
@@ -159,14 +158,15 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     certificates = None
     if bounds is not None and plan.kind == BALANCE:
         certificates = certificates_json(bounds, near_classes)
-    least, expected, basis = _expected(look, planned)
+    expected, basis = _expected(look, planned)
     skipped = [{"reason": reason, "count": count}
                for reason, count in sorted(plan.skipped.items())]
+    changes = len(plan.changes)
     applicable = len(planned.changes)
-    gone = len(plan.changes) - applicable   # somebody has moved these PGs since
+    gone = changes - applicable   # somebody has moved these PGs since
     # a newer osdmap alone does not make a plan outdated; nor do its own changes
     is_outdated = not is_executing and (gone > 0 or outdated_reason is not None)
-    data = {
+    data: Row = {
         "plan": name,
         "kind": plan.kind,
         "aim": plan.aim,
@@ -175,12 +175,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
         "is_outdated": is_outdated,
         "moves": len(plan.moves),
         "bytes": plan.bytes,
-        "changes": len(plan.changes),
+        "changes": changes,
         "applicable_changes": applicable,
         "stop_reason": plan.stop_reason,
         "expected_seconds": expected,
         "expected_from": basis,
-        "least_seconds": least,   # of its rounds
         "skipped": skipped,
         "now": look.to_json(),
         "room": room_json(now.room),
@@ -193,7 +192,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     parts = [
         [*wrap("plan ", _plan_text(data, plan.purpose, epoch, is_executing), 5),
          look.line(),
-         *room_lines(now.room, usage.room, f"with {name}")],
+         *room_lines(data["room"], data["planned_room"], f"with {name}")],
         *_class_parts(classes, f"with {name}", "planned_",
                       {row["device_class"]: proven_lines(row) for row in near_classes}),
         pool_lines(_PLANNED_POOL_HEAD, pools, cells, f"df {name}"),
@@ -207,23 +206,21 @@ def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
     osdmap."""
     name = data["plan"]
     applicable = data["applicable_changes"]
-    content = f"{plural(data['moves'], 'shard')}, {format_bytes(data['bytes'])}"
-    made = f"osdmap e{data['osdmap_epoch']}"
-    age = f"{format_duration(data['age_seconds'])} old"
+    gone = data["changes"] - applicable
     pgs = plural(data["changes"], "PG")
+    made = f"osdmap e{data['osdmap_epoch']}"
     if data["is_outdated"]:
-        gone = data["changes"] - applicable
-        are = "are"
-        text = f"{name} is outdated ({made}, now e{epoch}, {age}): {purpose}, {content}"
-        if gone == 1:
-            are = "is"
-        if gone:
-            text += f"; {gone} of its {pgs} {are} elsewhere by now, and left out below"
+        name = f"{name} is outdated"
+        made += f", now e{epoch}"
     elif is_executing:
-        text = (f"{name} is being executed ({purpose}, {made}, {age}): {content}; {applicable} of"
-                f" its {pgs} are still to be sent")
-    else:
-        text = f"{name} ({purpose}, {made}, {age}): {content}"
+        name = f"{name} is being executed"
+    age = format_duration(data["age_seconds"])
+    text = (f"{name} ({made}, {purpose}, {age} old): {plural(data['moves'], 'shard')},"
+            f" {format_bytes(data['bytes'])}")
+    if is_executing:
+        text += f"; {applicable} of its {pgs} are still to be sent"
+    elif gone:
+        text += f"; elsewhere by now, and left out below: {gone} of its {pgs}"
     if data["expected_seconds"] is not None:
         text += f", about {format_duration(data['expected_seconds'])} ({data['expected_from']})"
     return text
@@ -249,18 +246,17 @@ def _skipped_lines(skipped: Sequence[Row]) -> List[str]:
     return lines
 
 
-def _expected(look: Look, planned: Placement) -> Tuple[float, Optional[float], Optional[str]]:
-    """Returns the least seconds that the rounds of a plan take, the seconds that the plan is
-    expected to take, and what that rests on. The last two are None if no bytes move."""
+def _expected(look: Look, planned: Placement) -> Tuple[Optional[float], Optional[str]]:
+    """Returns the seconds that the plan is expected to take, and what that rests on; None if no
+    bytes move."""
     view = look.view
     changes = planned.changes.values()
-    rounds = _least_rounds(changes, look)
-    least = rounds * look.settings.sleep_interval
-    by_bytes = expected_time(view.rates, view.movements, dict(bytes_by_target(changes)))
+    by_bytes = expected_time(view.rates, view.movements, bytes_by_target(changes))
     if by_bytes is None:
-        return least, None, None
-    by_rounds = least, f"{plural(rounds, 'round')}, a sleep_interval each"
-    return (least, *max(by_bytes, by_rounds))
+        return None, None
+    rounds = _least_rounds(changes, look)
+    by_rounds = f"{plural(rounds, 'round')}, a sleep_interval each"
+    return max(by_bytes, (rounds * look.settings.sleep_interval, by_rounds))
 
 
 def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
@@ -286,21 +282,20 @@ def _with_histograms(view: ClusterView, classes: Sequence[Row],
                      later: Optional[Mapping[int, int]]) -> List[Row]:
     """Returns the rows of classes, each with a histogram of the utilization of its OSDs: now, and
     by `later`, OSD id → used bytes. `later_osds` is None if nothing is compared."""
-    return [{**row, "histogram": _histogram(view, row, later)} for row in classes]
+    snapshot = view.snapshot
+    counted = [osd for osd in snapshot.osds.values() if osd.has_statistics and osd.is_in]
+    osds_of = grouped((snapshot.set_of(osd.id), osd) for osd in counted)
+    return [{**row, "histogram": _histogram(view, row, osds_of[row["device_class"]], later)}
+            for row in classes]
 
 
-def _histogram(view: ClusterView, row: Row, later: Optional[Mapping[int, int]]) -> List[Row]:
+def _histogram(view: ClusterView, row: Row, osds: Sequence[Osd],
+               later: Optional[Mapping[int, int]]) -> List[Row]:
     """Returns one row for each step of utilization, the fullest first, JSON-ready."""
-    now: List[float] = []
+    now = [view.used_now[osd.id] / osd.size_bytes for osd in osds]
     then: List[float] = []
-    for osd in view.snapshot.osds.values():
-        if not osd.has_statistics or not osd.is_in:
-            continue
-        if view.snapshot.set_of(osd.id) != row["device_class"]:
-            continue
-        now.append(view.used_now[osd.id] / osd.size_bytes)
-        if later is not None and osd.is_for_data:
-            then.append(later[osd.id] / osd.size_bytes)
+    if later is not None:
+        then = [later[osd.id] / osd.size_bytes for osd in osds if osd.is_for_data]
     known = now + then
     if row["bound_utilization"] is not None:
         known.append(row["bound_utilization"])
@@ -309,7 +304,7 @@ def _histogram(view: ClusterView, row: Row, later: Optional[Mapping[int, int]]) 
     later_counts = Counter([_index(ratio, step) for ratio in then])
     rows: List[Row] = []
     for index in range(_index(max(known), step), _index(min(known), step) - 1, -1):
-        step_row: Row = {
+        step_row = {
             "from_ratio": step * index / 100.0,
             "to_ratio": step * (index + 1) / 100.0,
             "osds": counts[index],
@@ -414,21 +409,13 @@ def _index(value: float, step: int) -> int:
 # -- how far a plan ends from the bounds of classes, and what keeps it from them -------------------
 
 def distance_lines(classes: Sequence[Row]) -> List[str]:
-    """Says which classes are near their bound, and why the others are not."""
-    near: List[str] = []
+    """Says why classes are not near their bound."""
     lines: List[str] = []
     for row in classes:
-        name = row["device_class"]
-        if row["is_near"]:
-            near.append(name)
-            if row["held_osds"]:
-                near[-1] += " (weights kept)"
-            continue
-        above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
-        lines += wrap("not near the bound: ", f"class {name} ({above:.2f} points above):"
-                      f" {row['reason']}", 2)
-    if near:
-        return wrap("near the bound: ", ", ".join(near), 2) + lines
+        if not row["is_near"]:
+            above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
+            lines += wrap("not near the bound: ", f"class {row['device_class']} ({above:.2f} points"
+                          f" above): {row['reason']}", 2)
     return lines
 
 
@@ -460,14 +447,15 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
     the OSDs of the class that take data. `held_osds`: how many of these have a lowered weight.
     """
     bounds = view.utilization_bounds
-    osds = view.snapshot.osds
+    snapshot = view.snapshot
+    osds = snapshot.osds
     if bounds is None or not bounds.cuts or plan.kind != BALANCE:
         return []
     shard_bytes = _shard_bytes(bounds)
     moved: Counter[str] = Counter()
     for change in planned.changes.values():
         for osd in osds.keys() & change.lost_by:
-            moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
+            moved[snapshot.set_of(osd)] += change.bytes_on(osd)
     rows: List[Row] = []
     for row in classes:
         name = row["device_class"]
@@ -478,10 +466,10 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
         if highest is None or at_bound is None or at_bound not in bounds.cuts:
             continue
         sizes = {osd.id: osd.size_bytes for osd in osds.values()
-                 if _takes_data(osd) and view.snapshot.set_of(osd.id) == name}
+                 if _takes_data(osd) and snapshot.set_of(osd.id) == name}
         shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in shard_bytes}
         code, reason = _cause(
-            view.snapshot, plan, fullest, highest - bound, shards, shard_bytes)
+            snapshot, plan, fullest, highest - bound, shards, shard_bytes)
         distance = {
             "device_class": name,
             "planned_max_utilization": highest,

@@ -11,7 +11,8 @@ from ...runtime.formatting import (
 from ...snapshot.model import Osd
 from ...what_if.failure import Recovery, TypeFailures
 from ..answer import CommandAnswer, Row, render_table
-from .cluster_tables import Columns, cells_of, format_osd, room_json
+from .cluster_tables import (
+    Columns, cells_of, class_figures, format_osd, pool_figures, room_json, room_text)
 from .evaluation import joined
 
 #: Lines of the table of pools.
@@ -26,6 +27,10 @@ def _count(number: int) -> str:
 
 def _number_of(osds: Sequence[int]) -> str:
     return str(len(osds))
+
+
+def _bytes_of(room: Row) -> str:
+    return format_bytes(room["bytes"])
 
 
 _CLASS_COLUMNS: Columns = {
@@ -46,8 +51,8 @@ _POOL_COLUMNS: Columns = {
     "failed_limiting_osd": format_osd,
     "undersized_pgs": _count,
     "lost_pgs": _count}
-_WORST_HEAD = "OSDS|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED|ROOM"
-_WORST_COLUMNS: Columns = {
+WORST_HEAD = "OSDS|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED|ROOM"
+WORST_COLUMNS: Columns = {
     "name": str,
     "osds": _number_of,
     "max_utilization": format_percent,
@@ -55,7 +60,8 @@ _WORST_COLUMNS: Columns = {
     "backfill_toofull_pgs": str,
     "undersized_pgs": str,
     "lost_pgs": str,
-    "copied_bytes": format_bytes}
+    "copied_bytes": format_bytes,
+    "failed_room": _bytes_of}
 
 _Part = List[str]   # lines of a screen
 
@@ -134,28 +140,18 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
 
 def _class_row(name: str, before: ClassUsage, after: Optional[ClassUsage]) -> Row:
     """Returns a device class before and after a failure; after is None if no OSD is left."""
-    left = 0
-    highest = None
-    fullest = None
-    if after is not None:
-        left = after.osds
-        highest = after.max
-        fullest = after.fullest_osd
     return {
         "device_class": name,
         "osds": before.osds,
-        "left_osds": left,
-        "max_utilization": before.max,
-        "fullest_osd": before.fullest_osd,
-        "failed_max_utilization": highest,
-        "failed_fullest_osd": fullest}
+        "left_osds": getattr(after, "osds", 0),
+        **class_figures("", before),
+        **class_figures("failed_", after)}
 
 
 def _pool_row(name: str, usage: Usage, recovery: Recovery,
               space: Mapping[int, PoolSpaceNow]) -> Row:
     """Returns a pool before and after a failure. `usage`: before."""
     before = usage.pools[name]
-    after = recovery.after.pools[name]
     pool = before.pool_id
     stored = before.stored_bytes
     now = space.get(pool)
@@ -165,10 +161,8 @@ def _pool_row(name: str, usage: Usage, recovery: Recovery,
         "id": pool,
         "name": name,
         "stored": stored,
-        "free_bytes": before.free_bytes,
-        "limiting_osd": before.limiting_osd,
-        "failed_free_bytes": after.free_bytes,
-        "failed_limiting_osd": after.limiting_osd,
+        **pool_figures("", before),
+        **pool_figures("failed_", recovery.after.pools[name]),
         "inactive_pgs": recovery.inactive.get(pool, 0),
         "undersized_pgs": recovery.undersized.get(pool, 0),
         "lost_pgs": recovery.lost.get(pool, 0)}
@@ -191,11 +185,9 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     for name, found in types.items():
         more = found.computed - len(found.worst)
         left = found.failures - found.computed
-        worst = [_worst_row(answer, one) for one in found.worst]
-        cells = cells_of(worst, _WORST_COLUMNS)
-        for line, one in zip(cells, found.worst):
-            line.append(_room(one.after))
-        lines = [render_table(f"{name.upper()}<|{_WORST_HEAD}", cells)]
+        worst = [worst_row(answer, one) for one in found.worst]
+        cells = cells_of(worst, WORST_COLUMNS)
+        lines = [render_table(f"{name.upper()}<|{WORST_HEAD}", cells)]
         if more > 0:
             lines.append(f"... {plural(more, 'other')}, less bad")
         if left > 0:
@@ -208,7 +200,8 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     return {"worst": worst_name, "types": rows}, tables
 
 
-def _worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
+def worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
+    """Returns one of the worst failures of a type, JSON-ready; its columns are WORST_COLUMNS."""
     failure = recovery.failure
     return {
         "name": failure.name,
@@ -253,7 +246,7 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
                   space: Mapping[int, PoolSpaceNow]) -> List[str]:
     """Returns the lines of the consequences of a failure. `down`: OSDs that are down already."""
     highest, fullest = recovery.fullest
-    text = f"{format_percent(highest)}% ({format_osd(fullest)})"
+    text = f"{format_percent(highest)}% (osd.{fullest})"
     if recovery.too_full:
         text += " would be needed: not all of it can recover"
     lines = wrap("highest:", text)
@@ -272,8 +265,9 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
                         f"{left} without an OSD for some shards", space)
     lines += _pgs_lines("lost:", recovery.lost, "left with too few shards to recover the data",
                         space)
-    return lines + wrap("room:", f"{_room(answer.before)} -> {_room(recovery.after)} if all"
-                        " pools grow alike")
+    before = room_text(room_json(answer.before.room))
+    after = room_text(room_json(recovery.after.room))
+    return lines + wrap("room:", f"{before} -> {after} if all pools grow alike")
 
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
@@ -295,10 +289,5 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
         "lost_pgs": sum(recovery.lost.values()),
-        "room": room_json(answer.before.room)}
-
-
-def _room(usage: Usage) -> str:
-    if usage.room is None:
-        return ""
-    return format_bytes(usage.room.bytes)
+        "room": room_json(answer.before.room),
+        "failed_room": room_json(recovery.after.room)}

@@ -12,7 +12,7 @@ from ...runtime.time_slice import grouped
 from ...snapshot.model import pg_number
 from ..answer import CommandAnswer, CommandError, Row, limited_rows, render_table, rest_line
 from .cluster_tables import (
-    Columns, age_json, age_line, cells_of, format_known, format_osd, text_of)
+    Columns, age_json, age_line, cells_of, format_osd, text_of)
 
 #: Rows of the table without --limit. JSON has all rows then.
 _ROWS_SHOWN = 40
@@ -33,7 +33,7 @@ _COLUMNS_BY_OSD: Columns = {
     "in_bytes": format_bytes,
     "out_shards": str,
     "out_bytes": format_bytes,
-    "bytes_per_second": format_known,
+    "bytes_per_second": format_bytes,
     "eta_seconds": format_duration}
 _NOTHING = "nothing moves"
 
@@ -77,10 +77,8 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
 def _order(shard: Movement) -> Tuple[Any, ...]:
     """Sorts shards: first those that are being copied, then by state. The PGs of a pool are in
     Ceph's order."""
-    target = shard.target
-    if target is None:
-        target = -1
-    return not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid), target
+    number = pg_number(shard.pgid)
+    return not shard.is_running, shard.state, shard.pool_id, number, shard.target or 0
 
 
 def _row(view: ClusterView, shard: Movement) -> Row:

@@ -10,6 +10,7 @@ from ...observation.cluster_view import ClusterView
 from ...plan.model import PgChange
 from ...plan.options import osds_named
 from ...runtime.formatting import format_bytes, format_percent, wrap
+from ...runtime.time_slice import grouped
 from ...snapshot.model import Osd, Snapshot
 from ..answer import (
     CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
@@ -27,10 +28,8 @@ SORT_KEYS: SortKeys = {
 _KIB = 1 << 10
 
 
-def _whole_kib(count: Optional[int]) -> str:
+def _whole_kib(count: int) -> str:
     """Formats bytes as `ceph osd df` does, which counts whole KiB."""
-    if count is None:
-        return ""
     return format_bytes(count // _KIB * _KIB)
 
 
@@ -114,19 +113,20 @@ def _shard_counts(view: ClusterView, wanted: Collection[PgChange]) -> Dict[str, 
 def _row(view: ClusterView, osd: Osd) -> Row:
     """Returns the fields that depend on the view alone."""
     size = used = None
-    used_bytes = view.used_now.get(osd.id, osd.used_bytes)
+    number = osd.id
+    used_bytes = view.used_now[number]
     if osd.has_statistics:
         size = osd.device_size
-        used = view.device_used_now.get(osd.id, used_bytes)
+        used = osd.device_bytes(used_bytes)
     return {
-        "id": osd.id,
+        "id": number,
         "device_class": osd.device_class,
         "host": osd.host,
         "size_bytes": size,
         "used_bytes": used,
         "utilization": _utilization(osd, used_bytes),
-        "soon_utilization": _utilization(osd, view.used_soon.get(osd.id)),
-        "pgs": view.counts.acting.get(osd.id, 0),
+        "soon_utilization": _utilization(osd, view.used_soon[number]),
+        "pgs": view.counts.acting.get(number, 0),
         "status": _status(osd, view.snapshot)}
 
 
@@ -165,10 +165,7 @@ def _osds_of(name: str, snapshot: Snapshot) -> Collection[int]:
 
 def _status_lines(rows: Sequence[Row]) -> List[str]:
     """Returns a line for each status of the shown OSDs, with these OSDs."""
-    osds: Dict[str, List[int]] = {}
-    for row in rows:
-        for status in row["status"]:
-            osds.setdefault(status, []).append(row["id"])
+    osds = grouped((status, row["id"]) for row in rows for status in row["status"])
     lines: List[str] = []
     for status, numbers in sorted(osds.items()):
         names = ", ".join([f"osd.{osd}" for osd in sorted(numbers)])

@@ -5,7 +5,6 @@ against a bound that no move can lower.
 """
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...control.status import BalancerStatus
@@ -16,7 +15,6 @@ from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import PgShardLimits
 from ...planner.bound.lower_bound import OsdSet
 from ...runtime.formatting import format_bytes, format_deadline, format_percent, named, plural
-from ...runtime.time_slice import piecewise
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pool, Snapshot
@@ -39,7 +37,6 @@ _FINE = 0.005
 #: Limits of the advice: factor of pg_num, and PG shards per OSD if Ceph has no limit.
 _MOST_TIMES = 32
 _MOST_SHARDS = 250
-_PGS_A_PIECE = 1000   # before it yields again: about a millisecond
 #: The figures of these actions take longer to compute than `status` may.
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
@@ -85,23 +82,18 @@ def _state_action(context: ExplainContext) -> str:
 def _counted_action(refusals: Refusals, context: ExplainContext) -> str:
     """Returns the action of an idle state, with the figures that were counted then."""
     status = context.status
-    snapshot = context.snapshot
     code = status.reason_code
-    found = refusals.census.of(refusals.code)
-    if found is not None:
-        pgid, *osds = found.example
-        # the view may be newer
-        is_there = pgid in snapshot.pgs and snapshot.pools.keys() >= set(found.pools)
-        if not is_there or not snapshot.osds.keys() >= {*found.targets, *osds}:
-            return help_for(code, context)
     if code == codes.MIN_GAIN and refusals.rest_code != codes.MIN_GAIN:
         return codes.NOTHING   # the option is not the cause
     limits = PgShardLimits()
     if status.decided_on is not None:
         limits = status.decided_on.max_pg_shards
     excluded = ExcludedPgs({"": code}, {"": refusals.excluded_seconds})
-    return codes.action(code, numbers_of(
-        code, refusals.census.of(code), context._replace(excluded=excluded, max_pg_shards=limits)))
+    then = context._replace(excluded=excluded, max_pg_shards=limits)
+    try:
+        return codes.action(code, numbers_of(code, refusals.census.of(code), then))
+    except KeyError:   # the view may be newer, without the PG, a pool or an OSD of the counts
+        return help_for(code, context)
 
 
 def _is_worth_explaining(context: ExplainContext) -> bool:
@@ -289,7 +281,7 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
     """
     snapshot = context.snapshot
     osds = [snapshot.osds[osd] for osd in osd_set.osds]
-    shards = _shard_ratios(osd_set, snapshot)
+    shards = _shard_ratios(osd_set, context.view)
     now = max([osd.target_utilization or 0.0 for osd in osds])
     chosen = pool
     if chosen is None:
@@ -299,7 +291,8 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
             return []
     if chosen.touched or snapshot.in_flight():
         return []
-    counts = [snapshot.pools[one].pg_num * snapshot.pools[one].size for one in shards]
+    pools = [snapshot.pools[one] for one in shards]
+    counts = [one.pg_num * one.size for one in pools]
     left = (context.max_pg_shards.mean or _MOST_SHARDS) * len(osds) - sum(counts)
     shard = shards.pop(chosen.id)
     fine = max([_FINE, *shards.values()])
@@ -312,17 +305,17 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
     return _planned_advice(chosen, chosen.pg_num * times, now, osd_set, context, pool is None)
 
 
-def _shard_ratios(osd_set: OsdSet, snapshot: Snapshot) -> Dict[int, float]:
+def _shard_ratios(osd_set: OsdSet, view: ClusterView) -> Dict[int, float]:
     """Returns pool id → mean size of its shards as a ratio of the smallest OSD, for pools that may
     use an OSD of the set."""
-    bytes_of: Counter[int] = Counter()
-    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        bytes_of[pg.pool] += pg.shard_bytes
-    smallest = min([snapshot.osds[osd].size_bytes for osd in osd_set.osds])
+    bounds = view.utilization_bounds
+    assert bounds is not None   # the set is one of them
+    smallest = min([view.snapshot.osds[osd].size_bytes for osd in osd_set.osds])
     ratios = {}
-    for pool in snapshot.pools.values():
-        if pool.rule is not None and not pool.rule.osds().keys().isdisjoint(osd_set.osds):
-            ratios[pool.id] = bytes_of[pool.id] / pool.pg_num / smallest
+    for number, space in bounds.pool_space.items():
+        rule = view.snapshot.pools[number].rule
+        if rule is not None and not rule.osds().keys().isdisjoint(osd_set.osds):
+            ratios[number] = space.shard_bytes / smallest
     return ratios
 
 

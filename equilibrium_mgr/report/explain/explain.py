@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
 from ...execution.guards import blocked_pool_reasons
-from ...execution.size_check import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import SAME
 from ...plan.options import osd_id
@@ -21,7 +20,8 @@ from ..cluster.cluster_tables import held_sentences
 from .advice import weights_advice, with_room
 from .context import ExplainContext
 from .facts import (
-    Facts, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of)
+    Facts, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of,
+    stopped_pools)
 from .outage import find_outage
 from .reasons import Explanation, cluster_reason, osd_reason, pg_reason, pool_reason
 
@@ -50,6 +50,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         else:
             reason = reason._replace(action=with_room(reason.action, context.status, context.view))
     snapshot = context.snapshot
+    stale = sorted(snapshot.stale_osds)
     census = reason.census
     counted = None
     if census is not None:
@@ -57,7 +58,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     data.update(
         osdmap_epoch=snapshot.epoch,
         snapshot_age_seconds=age_seconds,
-        stale_osds=sorted(snapshot.stale_osds),
+        stale_osds=stale,
         what=reason.what,
         reason_code=reason.code,
         reason_text=reason.text,
@@ -68,8 +69,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         sentences=sentences)
     lines = _reason_lines(reason, outage, advice_first)
     observed = f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
-    if snapshot.stale_osds:
-        observed += f"; {plural(len(snapshot.stale_osds), 'OSD')} with older statistics"
+    if stale:
+        observed += f"; {plural(len(stale), 'OSD')} with older statistics"
     lines.append(observed)
     for said in sentences:
         lines += wrap("- ", said, 2)
@@ -124,16 +125,8 @@ def _pool(pool: Pool, context: ExplainContext) -> Tuple[Explanation, Facts]:
     soon = view.usage.pools[pool.name]
     now = view.usage_now().pools[pool.name]
     reason = pool_reason(pool, now, soon, set_of(soon.limiting_osd, view), context)
-    stopped = _stopped(context).get(pool.id)
+    stopped = stopped_pools(context.status, view).get(pool.id)
     return reason, explain_pool(pool, view, now, context.settings.pool_ids, stopped)
-
-
-def _stopped(context: ExplainContext) -> Dict[int, str]:
-    """Returns pool id → why the module stopped its moves because of their sizes, and the action
-    that starts them again."""
-    pools = context.snapshot.pools
-    return {pool: sentence(found, pools[pool].name)
-            for pool, found in context.status.mispredicted.items() if pool in pools}
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -157,12 +150,12 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     bounds = view.utilization_bounds
     for osd_set in bounds.sets if bounds is not None else ():
         most, first = max([(view.utilization_now(osd), -osd) for osd in osd_set.osds])
-        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most))
+        sets.append(dict(set_json(osd_set), fullest_osd=-first, max=most))
         sentences += [describe_bound(osd_set, snapshot), _fullest_sentence(osd_set, most, view)]
     obstacles = [osd.unusable_reason() for osd in snapshot.osds.values()]
     unusable = Counter(filter(None, obstacles))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
-    sentences += [reason for _, reason in sorted(_stopped(context).items())]
+    sentences += stopped_pools(status, view).values()
     sentences += [f"pools wait: {reason}"
                   for reason in sorted(set(blocked_pool_reasons(snapshot).values()))]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
@@ -181,8 +174,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
         "skipped_pgs": dict(snapshot.skipped),
         "unusable_osds": dict(unusable),
         "broken_pgs": broken,
-        "outage": None,
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}
+        "outage": None}
     return data, sentences
 
 

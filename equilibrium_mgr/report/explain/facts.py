@@ -7,7 +7,9 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
 from ...execution.guards import blocked_pool_reasons
+from ...control.status import BalancerStatus
 from ...execution.outcomes import Items
+from ...execution.size_check import sentence
 from ...observation.cluster_view import ClusterView
 from ...plan.model import PoolSpace
 from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
@@ -16,7 +18,7 @@ from ...runtime.formatting import format_bytes, format_percent, named, named_osd
 from ...snapshot.immovable_reasons import OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot
 from ...snapshot.operator_weights import held_advice
-from ..cluster.cluster_tables import best_free_bytes
+from ..cluster.cluster_tables import pool_figures
 from .context import ExplainContext
 
 
@@ -40,17 +42,12 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     reachable = None
     if bounds is not None:
         reachable = bounds.utilizations.get(number)
-    too_full = [entry for entry in view.too_full if entry.osd == number]
     size = osd.device_size
     used = osd.device[1] or osd.used_bytes
     into = osd.device_bytes(osd.inbound_bytes)
     out = osd.device_bytes(osd.outbound_bytes)
-    data = {
+    data: Dict[str, Any] = {
         "osd": number,
-        "device_class": osd.device_class,
-        "host": osd.host,
-        "size_bytes": size,
-        "used_bytes": used,
         "inbound_bytes": into,
         "outbound_bytes": out,
         "utilization": osd.utilization,
@@ -58,15 +55,14 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "reachable": reachable,
         "set": None,
         "bound": None,
-        "cannot_take": osd.unusable_reason(),
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+        "cannot_take": osd.unusable_reason()}
     sentences = []
     if osd.has_statistics:
         in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
         if into or out:
             in_use += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
         sentences.append(in_use)
-    sentences += [entry.sentence() for entry in too_full]
+    sentences += [entry.sentence() for entry in view.too_full if entry.osd == number]
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
         sentences.append(held_advice(osd))
@@ -74,7 +70,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         sentences.append("in the most even placement that the rules allow it would be at"
                          f" {format_percent(reachable)}%")
     if osd_set is not None:
-        data.update(set=set_json(osd_set, snapshot), bound=osd_set.bound)
+        data.update({"set": set_json(osd_set), "bound": osd_set.bound})
         sentences.append(describe_bound(osd_set, snapshot))
     limited = [name for name, space in view.usage_now().pools.items()
                if space.limiting_osd == number and space.stored_bytes > 0]
@@ -125,30 +121,27 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     `stopped`: why the module stopped moves of this pool because of their sizes.
     """
     snapshot = view.snapshot
-    limiting = now.limiting_osd
-    pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
+    number = pool.id
+    pgs = [pg for pg in snapshot.pgs.values() if pg.pool == number]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     bound = None
     if view.utilization_bounds is not None:
-        bound = view.utilization_bounds.pool_space.get(pool.id)
-    excluded = pool_ids is not None and pool.id not in pool_ids
+        bound = view.utilization_bounds.pool_space.get(number)
+    excluded = pool_ids is not None and number not in pool_ids
     data = {
         "pool": pool.name,
-        "pool_id": pool.id,
+        "pool_id": number,
         "pgs": len(pgs),
-        "stored_bytes": pool.stored_bytes,
-        "free_bytes": now.free_bytes,
-        "limiting_osd": limiting,
+        **pool_figures("", now),
         "soon_free_bytes": view.usage.pools[pool.name].free_bytes,
-        "best_free_bytes": best_free_bytes(bound),
         "rule_id": pool.rule_id,
         "immovable": pool.immovable,
         "immovable_pgs": immovable,
-        "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
+        "waits_for": blocked_pool_reasons(snapshot).get(number),
         "excluded": excluded,
         "stopped": stopped}
     sentences = []
-    osd_set = set_of(limiting, view)
+    osd_set = set_of(now.limiting_osd, view)
     if osd_set is not None:
         sentences.append(describe_bound(osd_set, snapshot))
     if bound is not None:
@@ -181,28 +174,27 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     dropped."""
     snapshot = view.snapshot
     pgid = pg.pgid
+    up = pg.up
     pool = snapshot.pools[pg.pool]
     items = snapshot.items_of(pgid)
     primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
     raw: Optional[List[Optional[int]]] = None
-    is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead
+    is_unknown = items and pg.immovable and pg.raw == up   # the snapshot has `up` instead
     if primary is None and not is_unknown:
         raw = _numbers(pg.raw)
-    too_full = [entry for entry in view.too_full if pgid in entry.pgids]
     data = {
         "pgid": pgid,
         "pool": pool.name,
         "state": pg.state,
         "shard_bytes": pg.shard_bytes,
-        "up": _numbers(pg.up),
+        "up": _numbers(up),
         "acting": _numbers(pg.acting),
         "raw": raw,
         "upmap_items": [list(pair) for pair in items],
         "upmap_primary": primary,
         "immovable": pg.immovable,
         "rejected": None,
-        "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+        "waits_for": blocked_pool_reasons(snapshot).get(pool.id)}
     if pgid in rejected:
         data["rejected"] = rejected[pgid].reason
     sentences = []
@@ -218,22 +210,19 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     if primary is not None:
         sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
     if pool.rule is not None and pg.immovable in OF_RULE:
-        violation = pool.rule.violation(pg.up)
+        violation = pool.rule.violation(up)
         if violation:
             sentences.append(f"its placement is not one of its CRUSH rule: {violation}")
         else:
             sentences.append("the monitor would reject its placement:"
-                             f" {pool.rule.upmap_rejection(pg.up)}")
+                             f" {pool.rule.upmap_rejection(up)}")
     return data, sentences
 
 
 def _numbers(osds: Sequence[int]) -> List[Optional[int]]:
-    found: List[Optional[int]] = []
+    found = []
     for osd in osds:
-        if osd == NO_OSD:
-            found.append(None)
-        else:
-            found.append(osd)
+        found.append(None if osd == NO_OSD else osd)
     return found
 
 
@@ -248,6 +237,16 @@ def _osd_name(number: int) -> str:
     return f"osd.{number}"
 
 
+def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
+    """Returns id of each stopped pool → a sentence about it, in the order of the ids. The module
+    stops a pool if its shards take more than it predicted."""
+    names = {}
+    if view is not None:
+        names = {pool.id: pool.name for pool in view.snapshot.pools.values()}
+    return {pool: sentence(found, names.get(pool, str(pool)))
+            for pool, found in sorted(status.mispredicted.items())}
+
+
 # -- bounds ----------------------------------------------------------------------------------------
 
 def set_of(osd: Optional[int], view: ClusterView) -> Optional[OsdSet]:
@@ -259,14 +258,13 @@ def set_of(osd: Optional[int], view: ClusterView) -> Optional[OsdSet]:
     return None
 
 
-def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
+def set_json(osd_set: OsdSet) -> Dict[str, Any]:
     """Returns a set of OSDs with its bound, JSON-ready."""
     return {
         "device_class": osd_set.name,
         "takes": list(osd_set.takes),
         "osds": list(osd_set.osds),
-        "bound": osd_set.bound,
-        "description": describe_bound(osd_set, snapshot)}
+        "bound": osd_set.bound}
 
 
 def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
@@ -285,9 +283,9 @@ def _cause(osd_set: OsdSet, is_held: bool, snapshot: Snapshot) -> str:
     """Returns what keeps the highest utilization at the bound. `is_held`: weights are lowered."""
     binding = osd_set.binding
     if binding.kind == FIXED or not binding.pools:
-        for number in osd_set.osds:
-            if _is_mostly_nobodys(snapshot.osds[number]):
-                return _nobodys(snapshot.osds[number])
+        for osd in [snapshot.osds[number] for number in osd_set.osds]:
+            if _is_mostly_nobodys(osd):
+                return _nobodys(osd)
     at_bound = _osds_or_hosts(binding.osds, osd_set.osds, snapshot)
     if binding.kind == FIXED:
         return f"so much is on {at_bound} and cannot go elsewhere"

@@ -72,9 +72,7 @@ def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figur
 
 def _max_upmap_items(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
     limit = context.settings.max_upmap_items
-    if limit == 1.0:
-        return {"limit": limit, "needed": 0}
-    return {"limit": limit, "needed": 1}
+    return {"limit": limit, "needed": int(limit != 1.0)}
 
 
 def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
@@ -96,10 +94,10 @@ def _reweight(found: Optional[RefusalCount], context: ExplainContext) -> Figures
     osds = context.snapshot.osds
     if found is None:
         return {}
-    held = [osds[osd] for osd in found.targets if osds[osd].share < 1.0]
-    if not held:
+    lowest = min([osds[osd] for osd in found.targets], key=lambda osd: (osd.share, osd.id))
+    if lowest.share >= 1.0:
         return {}
-    return weight_figures(min(held, key=lambda osd: (osd.share, osd.id)))
+    return weight_figures(lowest)
 
 
 def weight_figures(osd: Osd) -> Figures:

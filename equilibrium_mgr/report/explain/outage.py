@@ -14,6 +14,7 @@ from ...crush.hierarchy import CrushHierarchy
 from ...execution.guards import TRANSIENT_SECONDS
 from ...observation.cluster_view import (
     DOWN, FULL, INACTIVE, STRANDED, UNREPORTED, ClusterView)
+from ...plan.options import osds_named
 from ...runtime.formatting import format_percent, format_time, named, plural
 from ...runtime.time_slice import grouped
 from ...snapshot import reason_codes as codes
@@ -152,14 +153,8 @@ def _flags_on(down: Sequence[Osd], is_short: bool, snapshot: Snapshot) -> Dict[s
 
 def _is_of_one(osds: Sequence[Osd], group: str, snapshot: Snapshot) -> bool:
     """Returns True if one of the OSDs belongs to the group."""
-    if any(group in (f"osd.{osd.id}", osd.device_class) for osd in osds):
-        return True
-    crush = snapshot.crush
-    for bucket in crush.buckets.values():
-        if bucket.name == group:
-            inside = crush.subtree(bucket.id).weights
-            return any(osd.id in inside for osd in osds)
-    return False
+    inside = osds_named(group, snapshot.crush) or frozenset()
+    return any(osd.id in inside or osd.device_class == group for osd in osds)
 
 
 def _first_action(found: _Outage, status: BalancerStatus, view: ClusterView) -> str:

@@ -79,13 +79,18 @@ class _Question(NamedTuple):
         return up
 
     @property
+    def target_index(self) -> int:
+        """Returns the index of the OSD in the arrays of the placement."""
+        return self.census.placement.index_of[self.osd.id]
+
+    @property
     def used_ratio(self) -> float:
         """Returns the OSD's utilization with the shard, once all that moves has arrived."""
-        placement = self.census.placement
-        i = self.census.placement.index_of[self.osd.id]
+        census = self.census
+        i = self.target_index
         assert self.source is not None
-        size = self.census.size_there(self.pg, self.source, self.osd.id)
-        return (placement.used_bytes[i] + size) / placement.size_bytes[i]
+        size = census.size_there(self.pg, self.source, self.osd.id)
+        return (census.placement.used_bytes[i] + size) / census.placement.size_bytes[i]
 
 
 def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleState,
@@ -96,12 +101,9 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
     pg, osd = _asked_for(pgid, name, context)
     found = ask(pg, osd, context, state)
     is_there = osd.id in pg.up
-    refusing: List[Row] = []
-    for row in found.rows:
-        # other checks would reject a move that has been made
-        is_asked = not is_there or row["code"] == codes.HOLDS_SHARD
-        if is_asked and not row["allows"]:
-            refusing.append(row)
+    refusing = [row for row in found.rows if not row["allows"]]
+    if is_there:   # other checks would reject a move that has been made
+        refusing = [row for row in refusing if row["code"] == codes.HOLDS_SHARD]
     verdict = _verdict(found, refusing, pg, osd)
     code = None
     helps = codes.NOTHING
@@ -141,7 +143,7 @@ def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
         error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
         raise CommandError(
             error, f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
-    if number is None or number not in snapshot.osds:
+    if number not in snapshot.osds:
         error = errno.EINVAL if number is None else errno.ENOENT
         raise CommandError(error, f"'{name}' is no OSD that pg {pgid} could go to")
     return pg, snapshot.osds[number]
@@ -285,7 +287,7 @@ def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> Li
         planned = "the plan under way has the move"
         for change, verdict in context.status.deferred:
             if change.pgid == pg.pgid:
-                return [_row(GAIN, "plan", f"{planned}; {verdict.reason}")]
+                planned = f"{planned}; {verdict.reason}"
         return [_row(GAIN, "plan", planned)]
     if context.status.progress is not None:
         return [_row(GAIN, "plan", "the plan under way does without", codes.MIN_GAIN)]
@@ -361,23 +363,14 @@ def _rule_text(question: _Question) -> str:
     pg = question.pg
     osd = question.osd
     source = question.source
-    crush = question.context.snapshot.crush
     rule = question.context.snapshot.pools[pg.pool].rule
     assert rule is not None and source is not None
-    block = rule.block_at(pg.up.index(source))
     if osd.id not in rule.osds():
-        return (f"osd.{osd.id} of class {osd.device_class} is not under"
-                f" {crush.name_of(block.take)}")
+        take = question.context.snapshot.crush.name_of(rule.block_at(pg.up.index(source)).take)
+        return f"osd.{osd.id} of class {osd.device_class} is not under {take}"
     if question.sources:
         return f"in place of {osds_text(question.sources)}"
-    said = rule.refusal(question.wanted) or ""
-    for domain in block.domains:
-        bucket = domain.bucket_of.get(osd.id, 0)
-        others = [one for one in pg.up if domain.bucket_of.get(one) == bucket]
-        if others:
-            name = crush.buckets[bucket].name.split("~")[0]
-            said += f"; {domain.type_name} {name} has {osds_text(others)}"
-    return said
+    return rule.refusal(question.wanted) or ""
 
 
 def _scope_text(question: _Question) -> str:
@@ -399,8 +392,7 @@ def _scope_option(context: ExplainContext) -> str:
 
 
 def _pgs_text(question: _Question) -> str:
-    placement = question.census.placement
-    count = placement.shard_counts[placement.index_of[question.osd.id]]
+    count = question.census.placement.shard_counts[question.target_index]
     return _counted(count + 1, question.context.options.max_pg_shards_per_osd)
 
 
@@ -427,7 +419,7 @@ def _fill_text(question: _Question) -> str:
 
 def _share_text(question: _Question) -> str:
     placement = question.census.placement
-    i = question.census.placement.index_of[question.osd.id]
+    i = question.target_index
     share = placement.share_limit_bytes.get(i)
     if share is None:
         return ""

@@ -84,10 +84,7 @@ def _fullest_text(fullest: Sequence[Fullest], context: ExplainContext) -> str:
                 f" {filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
     if context.view.utilization_bounds is None:
         return "how even the cluster could be is not known"
-    if context.settings.device_classes is None:
-        return "no pool has data that could be placed otherwise"
-    return ("no OSD of the device classes that are balanced holds data that could be placed"
-            " otherwise")
+    return "no pool has data that balancing could place otherwise"
 
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
@@ -148,8 +145,8 @@ def _domain_text(pg: Pg, osd: int, pool: Pool) -> str:
     domains = pool.rule.block_at(pg.up.index(osd)).domains if pool.rule is not None else ()
     if not domains:
         return "the CRUSH rule does not allow it"
-    most = domains[-1].shards_per_bucket
-    return f"the {domains[-1].type_name} holds its {plural(most, 'shard')} of the PG"
+    last = domains[-1]
+    return f"the {last.type_name} holds its {plural(last.shards_per_bucket, 'shard')} of the PG"
 
 
 def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
@@ -213,6 +210,7 @@ def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
 def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> Explanation:
     """Returns why an OSD is as full as it is."""
     view = context.view
+    number = osd.id
     what = f"class {osd.device_class}, host {osd.host or 'none'}: {filled(osd, context)}"
     if osd_set is not None:
         what += f", bound {format_percent(osd_set.bound)}%"
@@ -222,20 +220,22 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
         code, action, said = outage
         return Explanation(f"{said}. {what}", code, action)
     if osd.drained:
-        return _drained_reason(osd.id, what, context)
+        return _drained_reason(number, what, context)
     if obstacle is not None:
         return _unusable_reason(osd, what, obstacle)
-    if context.is_too_full and view.too_full[0].osd == osd.id:
-        return _of_loop(what, codes.TOO_FULL, view.too_full[0].sentence(), context)
+    if context.is_too_full:
+        first = view.too_full[0]
+        if first.osd == number:
+            return _of_loop(what, codes.TOO_FULL, first.sentence(), context)
     held_up = _held_up(
-        what, None, lambda change: osd.id in change.gained_by | change.lost_by, context)
+        what, None, lambda change: number in change.gained_by | change.lost_by, context)
     if held_up is not None:
         return held_up
     if osd_set is None:
         return _unused_reason(osd, what, context)
     if (osd.target_utilization or 0.0) < osd_set.bound + NEAR:
         return _reason(what, codes.BALANCED, "it is not fuller than the bound of its set")
-    return _of_census(what, _census_of(osd.id, context), f"on osd.{osd.id}", context, osd_set)
+    return _of_census(what, _census_of(number, context), f"on osd.{number}", context, osd_set)
 
 
 def _unusable_reason(osd: Osd, what: str, obstacle: str) -> Explanation:

@@ -93,9 +93,10 @@ def crush_crowds_out(view: ClusterView) -> bool:
     """Returns True if an expansion has misplaced more than the limit, and nothing leaves an OSD
     above nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
     snapshot = view.snapshot
+    osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
         return False
-    keeping = {osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.share == 1.0}
+    keeping = {osd.id for osd in osds if osd.is_for_data and osd.share == 1.0}
     left_bytes = spread = 0
     relieved = set()
     for move in view.movements:
@@ -108,4 +109,4 @@ def crush_crowds_out(view: ClusterView) -> bool:
     if 2 * spread <= left_bytes:
         return False
     return any(osd.reaches(snapshot.nearfull_ratio) and osd.id not in relieved
-               for osd in snapshot.osds.values())
+               for osd in osds)

@@ -57,9 +57,11 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
     told = executed(session, 180, fail_at)
     end, asked = session.clock.now, 0
     for at, progress, eta in told:
-        assert progress.bytes_done is not None and progress.bytes_total
+        assert progress.bytes_done is not None
+        assert progress.bytes_total
         if 0.1 <= progress.bytes_done / progress.bytes_total <= 0.9:
-            assert eta is not None and 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
+            assert eta is not None, (at, eta, end - at)
+            assert 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
             asked += 1
     assert asked > 10
 
@@ -68,7 +70,7 @@ def test_what_arrives_at_once_takes_its_rounds(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 1")
     optimize(session, "p cephfs_metadata --aim even")
     known, begin = ask(session, "eval p"), session.clock.now
-    assert "9m00s at 10 MiB/s an OSD; 9m00s at 50 MiB/s an OSD" in ask(session, "report p")["html"]
+    assert "in about 9m00s (9 rounds" in ask(session, "report p")["html"]
     run(session, "equilibrium execute p")
     executed(session, 10)
     assert known["expected_seconds"] == pytest.approx(session.clock.now - begin, rel=0.15)
