@@ -86,7 +86,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        self._guards.observe_builtin("
                  "self._gateway.builtin_balancer_active())\n",
                  ""),),
-        "scenario:guard_builtin_by_hand"),
+        "scenarios/test_builtin_by_hand.py"),
     Mutation(
         "no-monitor-guard-anywhere",
         "nothing without a monitor, whether it is asked for flags or not", (

@@ -21,9 +21,8 @@ from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PoolStatfs, Reading
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from tests.properties.planned import Planned
-from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.clusters.unit_cluster import NONE, Cluster, single_copies
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
 
@@ -302,10 +301,9 @@ def test_s15_pgs_and_osds_that_do_not_report_are_named(case: Planned) -> None:
 def test_s15_an_osd_may_report_less_than_is_moved_off_it() -> None:
     """What is left is less than nothing."""
     snapshot = odd_one(used=9 * GIB).snapshot()
-    used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
-    for left in (-1 * GIB, -21 * GIB):
-        usage = class_usage(snapshot, {**used, 0: left})["hdd"]
-        assert usage.min == left / (10 * GIB)
+    for left in (-1, -21):
+        usage = class_usage(snapshot, {0: left * GIB, 1: 0, 2: 0, 3: 0})["hdd"]
+        assert usage.min == left / 10
 
 
 def test_s15_an_osd_may_claim_to_use_more_than_there_is() -> None:
@@ -317,10 +315,7 @@ def test_s15_an_osd_may_claim_to_use_more_than_there_is() -> None:
 
 def odd_one(used: int) -> Cluster:
     """osd.0 of 10 GiB has a PG of 30; three of 400 GiB have two of them and twenty small ones."""
-    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}).pool(1, size=1).osd(0, size=10 * GIB, used=used)
-    cluster.pg("1.0", [0], num_bytes=30 * GIB)
-    for ps in range(1, 41):
-        cluster.pg(f"1.{ps:x}", [1 + ps % 2], num_bytes=10 * GIB)
-    for osd in range(1, 4):
+    cluster = single_copies([30], [10] * 20, [10] * 20, []).osd(0, size=10 * GIB, used=used)
+    for osd in (1, 2, 3):
         cluster.osd(osd, size=400 * GIB)
     return cluster

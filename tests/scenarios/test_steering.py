@@ -35,11 +35,6 @@ class Course(NamedTuple):
     broken: List[str]       # rules of safety
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "failure_seed" in metafunc.fixturenames:
-        metafunc.parametrize("failure_seed", range(metafunc.config.getoption("--failures")))
-
-
 @pytest.fixture
 def copied(monkeypatch: pytest.MonkeyPatch) -> Dict[str, float]:
     """Counts the bytes that all transfers copy."""

@@ -21,6 +21,15 @@ def hosts(count: int, osds_each: int = 1) -> Dict[str, Branch]:
                              for h in range(count)}}
 
 
+def racks(count: int, hosts_each: int = 2, osds_each: int = 1) -> Dict[str, Branch]:
+    """A root over racks of hosts with neighboring OSD numbers."""
+    tree: Dict[str, Dict[str, Branch]] = {f"rack r{rack}": {} for rack in range(count)}
+    for rack, below in enumerate(tree.values()):
+        for host in range(rack * hosts_each, (rack + 1) * hosts_each):
+            below[f"host h{host}"] = list(range(host * osds_each, (host + 1) * osds_each))
+    return {"root default": tree}
+
+
 def crush_map(tree: Mapping[str, Branch], rules: Mapping[int, str],
               classes: Optional[Mapping[int, str]] = None,
               weights: Optional[Mapping[int, float]] = None) -> Dict[str, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from tests.support.clusters.crush_maps import Branch, crush_map, hosts as hosts
+from tests.support.clusters.crush_maps import (  # noqa: F401, tests take the trees from here
+    Branch, crush_map, hosts as hosts, racks as racks)
 from tests.support.clusters.state_records import dumped_items
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
