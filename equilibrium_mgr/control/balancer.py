@@ -494,6 +494,8 @@ class Balancer:
             return False
         if settings.steers and observer.has_placement_changed(summary):
             return True
+        if self._is_to_give_way(settings):
+            return True
         if self._is_early():
             return False
         if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:
@@ -503,6 +505,13 @@ class Balancer:
         elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
         return observer.is_due(summary, settings, state, self._automatic.is_retry_due)
+
+    def _is_to_give_way(self, settings: Settings) -> bool:
+        """Returns True if an automatic execution has to end because shards are to be steered."""
+        execution = self.execution
+        if execution is None or execution.name or execution.kind == STEER:
+            return False
+        return self._automatic.is_steering_due(settings)
 
     # -- refresh -------------------------------------------------------------------------------
 
