@@ -123,6 +123,10 @@ class AutoPlanner:
         """What was chosen for shards that are copied anyway, while they are on their way."""
         return self._steering.choice
 
+    def forget_steered(self) -> None:
+        """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
+        self._steering.forget_choice()
+
     @property
     def is_restless(self) -> bool:
         """True if the topology keeps changing for longer than plans wait."""

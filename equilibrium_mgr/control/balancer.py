@@ -693,6 +693,8 @@ class Balancer:
             return _COME_IN_BETWEEN
         if execution.name:
             self._end_episode(ending)
+        elif execution.has_sent_nothing and execution.kind == STEER:
+            self._automatic.forget_steered()   # balancing plans otherwise
         elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
@@ -775,7 +777,7 @@ class Balancer:
         is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
-                          waiting=decision.waiting)
+                          waiting=() if execution.kind == STEER else decision.waiting)
         now = self._clock()
         wait = wait_until(
             codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",

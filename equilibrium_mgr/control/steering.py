@@ -117,6 +117,10 @@ class SteeringTrigger:
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
                                    _highest(plan.before))
 
+    def forget_choice(self) -> None:
+        """Notes that nothing of the plan could be sent."""
+        self._choice = None
+
     @property
     def choice(self) -> Optional[Steered]:
         """What was chosen, while one of its PGs is on its way; else None."""

@@ -286,8 +286,8 @@ class _SteerablePg:
         taken.update(self._pg.holders)
         for position in holes:
             weights = self._rule.block_at(position).weights
-            fit = [osd for osd in self._emptiest if osd in weights and osd not in taken]
-            choices.append(fit[:_MOST_TARGETS])
+            fit = (osd for osd in self._emptiest if osd in weights and osd not in taken)
+            choices.append(list(islice(fit, _MOST_TARGETS)))
         for osds in product(*choices):
             if len(set(osds)) == len(osds):
                 yield osds

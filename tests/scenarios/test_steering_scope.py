@@ -100,6 +100,22 @@ def test_drains_do_not_widen_the_pools(session: Session) -> None:
     assert {pgid.partition(".")[0] for pgid in sent(session) - before} <= {"3", "5", "6"}
 
 
+@pytest.mark.parametrize("rate", ["250M", "400M"])
+def test_shards_that_have_begun_to_arrive_keep_max_upmap_items(session: Session,
+                                                               rate: str) -> None:
+    """Such shards may still be held, by more pairs."""
+    pairs = count_pairs(session)
+    for line in (option("max_upmap_items", pairs), f"sim backfill rate {rate}", _CHANGE,
+                 "sim osd crush-reweight 0 0", "sim run 50s"):
+        drive.command(session, line)
+    assert session.module.balancer.status.steered is not None
+    assert count_pairs(session) <= pairs
+
+
+def count_pairs(session: Session) -> int:
+    return sum(map(len, session.cluster.map.upmap_items.values()))
+
+
 def test_a_plan_is_void_once_its_option_is_off(session: Session,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     plans = []
@@ -113,6 +129,15 @@ def test_a_plan_is_void_once_its_option_is_off(session: Session,
     drive.command(session, _CHANGE)
     drive.command(session, "sim run 50s")
     assert plans[0].changes and not sent(session)
+
+
+def test_balancing_plans_at_once_if_the_monitor_refuses_everything(session: Session) -> None:
+    drive.command(session, "sim mon reject 1.0")
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 2m")
+    status = session.module.balancer.status
+    assert sent(session) and status.steered is None
+    assert status.state != "stuck"
 
 
 def test_holders_that_clash_by_a_new_rule_are_soon_seen(session: Session,
