@@ -24,7 +24,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
 from .balancing_scope import automatic_options
-from .cluster_guards import wait_until
+from .cluster_guards import is_open, wait_until
 from .plan_basis import (
     AT_ONCE, IDLE_CHECKS, LARGE_CHECKS, PACED, PLAN_CHECKS, SETTLED, PlanBasis, Progress, basis_of,
     have_others_moved, why_new)
@@ -90,6 +90,8 @@ class AutoPlanner:
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
         self._steering = SteeringTrigger()
+        #: the options with which shards were steered last: steer_recovery, hold_placement
+        self._steers = (False, False)
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # plans since the last one with a sent change
         self._is_doubtful = False   # whether the idle state's cluster has changed
@@ -121,6 +123,10 @@ class AutoPlanner:
         """What was chosen for shards that are copied anyway, while they are on their way."""
         return self._steering.choice
 
+    def forget_steered(self) -> None:
+        """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
+        self._steering.forget_choice()
+
     @property
     def is_restless(self) -> bool:
         """True if the topology keeps changing for longer than plans wait."""
@@ -151,6 +157,8 @@ class AutoPlanner:
         if ready is not None:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
+        if ready is not None and ready.plan.kind == STEER and not self._wants_steering(settings):
+            ready = None
         if ready is not None and ready.plan.kind == STEER:
             self._steering.is_planned(ready.plan, snapshot, self._clock())
             choice = self._steering.choice
@@ -170,8 +178,7 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         elif drain_has_work and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        is_steering_due = self._steering.is_due(settings, self._clock())
-        if idle is not None and not is_steering_due and self._stays_idle(idle, basis):
+        if idle is not None and not self.is_steering_due(settings) and self._stays_idle(idle, basis):
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, basis, excluded, generation, settings)
 
@@ -282,7 +289,9 @@ class AutoPlanner:
         topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
-        if execution.kind != STEER and self._steering.is_due(settings, self._clock()):
+        if execution.kind == STEER and not self._wants_steering(settings):
+            return _planning("the options have changed")
+        if execution.kind != STEER and self.is_steering_due(settings):
             return _planning("the OSDs have changed: shards that are copied anyway come first")
         executed = self._executed
         if execution.sent_moves:
@@ -333,6 +342,26 @@ class AutoPlanner:
             self.stuck = StuckDrains()   # there may be a place now
         return basis
 
+    def _steering_left(self, settings: Settings) -> Optional[float]:
+        """Returns the seconds until shards may be steered, None if they must not be."""
+        now = self._clock()
+        if not is_open(settings, now):   # drains are planned outside the window, too
+            return None
+        return self._steering.seconds_left(settings, now)
+
+    def is_steering_due(self, settings: Settings) -> bool:
+        """Returns True if a plan is to be made that steers shards."""
+        left = self._steering_left(settings)
+        return left is not None and left <= 0.0
+
+    def _wants_steering(self, settings: Settings) -> bool:
+        """Returns True if no option by which shards were steered last has been switched off, and
+        the window is open."""
+        recovery, placement = self._steers
+        if not settings.steers or not is_open(settings, self._clock()):
+            return False
+        return settings.steer_recovery >= recovery and settings.hold_placement >= placement
+
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
         left = self._settling.seconds_left(now)
@@ -360,8 +389,8 @@ class AutoPlanner:
               settings: Settings) -> NextStep:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
         now = self._clock()
-        steering_left = self._steering.seconds_left(settings, now)
-        is_steering = steering_left is not None and steering_left <= 0.0
+        steering_left = self._steering_left(settings)
+        is_steering = self.is_steering_due(settings)
         settling = None if is_steering else self._wait_to_settle("the cluster has just changed")
         if settling is not None:
             if steering_left is not None and settling.seconds is not None:
@@ -388,7 +417,11 @@ class AutoPlanner:
         options = _for_relief(snapshot, asked._replace(
             least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
         if is_steering:
-            options = asked._replace(steering=self._steering.what(settings))
+            self._steers = settings.steer_recovery, settings.hold_placement
+            # of balancing, even if only drains are planned otherwise: it has its own scope
+            options = automatic_options(
+                settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
+                    steering=self._steering.what(settings, snapshot))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, settings.max_plan_seconds, done):
             self._submitted = True

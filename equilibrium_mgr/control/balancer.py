@@ -494,6 +494,8 @@ class Balancer:
             return False
         if settings.steers and observer.has_placement_changed(summary):
             return True
+        if self._is_to_give_way(settings):
+            return True
         if self._is_early():
             return False
         if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:
@@ -503,6 +505,13 @@ class Balancer:
         elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
         return observer.is_due(summary, settings, state, self._automatic.is_retry_due)
+
+    def _is_to_give_way(self, settings: Settings) -> bool:
+        """Returns True if an automatic execution has to end because shards are to be steered."""
+        execution = self.execution
+        if execution is None or execution.name or execution.kind == STEER:
+            return False
+        return self._automatic.is_steering_due(settings)
 
     # -- refresh -------------------------------------------------------------------------------
 
@@ -684,6 +693,8 @@ class Balancer:
             return _COME_IN_BETWEEN
         if execution.name:
             self._end_episode(ending)
+        elif execution.has_sent_nothing and execution.kind == STEER:
+            self._automatic.forget_steered()   # balancing plans otherwise
         elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
@@ -766,7 +777,7 @@ class Balancer:
         is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
-                          waiting=decision.waiting)
+                          waiting=() if execution.kind == STEER else decision.waiting)
         now = self._clock()
         wait = wait_until(
             codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",

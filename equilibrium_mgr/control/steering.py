@@ -8,15 +8,18 @@ from ..plan.model import Plan, Usage
 from ..plan.options import Steering
 from ..planner.steering import steered_shards
 from ..runtime.formatting import plural
+from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
-from ..snapshot.model import Snapshot, UpmapItems
+from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.upmap_items import apply_items
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
 QUIET_SECONDS = 30.0
 #: At most, from the first of a series of changes: shards begin to arrive meanwhile.
 LONGEST_SECONDS = 45.0
+_PGS_A_PIECE = 200
 
 
 class Steered(NamedTuple):
@@ -89,23 +92,19 @@ class SteeringTrigger:
             return None
         return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
 
-    def is_due(self, settings: Settings, now: float) -> bool:
-        """Returns True if a plan is to be made that steers shards."""
-        left = self.seconds_left(settings, now)
-        return left is not None and left <= 0.0
-
-    def what(self, settings: Settings) -> Steering:
+    def what(self, settings: Settings, snapshot: Snapshot) -> Steering:
         """Returns which shards may be steered."""
-        return Steering(settings.steer_recovery, settings.hold_placement, self._at_rest(),
-                        self._returned)
+        return Steering(settings.steer_recovery, settings.hold_placement,
+                        self._at_rest(snapshot), self._returned)
 
-    def _at_rest(self) -> FrozenSet[str]:
-        """Returns the PGs that only the change has moved: they rested before, and nobody has given
-        them other upmap items since."""
+    def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
+        """Returns the PGs that only the change has moved: they rested before, and nobody but the
+        monitors has changed their upmap items since."""
         found = []
-        for pgid in self._moving - self._moved_before:
+        for pgid in piecewise(self._moving - self._moved_before, _PGS_A_PIECE):
+            pg = snapshot.pgs.get(pgid)
             before = self._items_before.get(pgid, ())
-            if set(self._items.get(pgid, ())) <= set(before) or pgid in self._steered:
+            if pgid in self._steered or pg is not None and _only_drops(snapshot, pg, before):
                 found.append(pgid)
         return frozenset(found)
 
@@ -118,10 +117,31 @@ class SteeringTrigger:
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
                                    _highest(plan.before))
 
+    def forget_choice(self) -> None:
+        """Notes that nothing of the plan could be sent."""
+        self._choice = None
+
     @property
     def choice(self) -> Optional[Steered]:
         """What was chosen, while one of its PGs is on its way; else None."""
         return self._choice if self._steered else None
+
+
+def _only_drops(snapshot: Snapshot, pg: Pg, before: UpmapItems) -> bool:
+    """Returns True if a PG has the upmap items of before, except pairs that monitors drop: without
+    effect, to an OSD that is out, or all of them if the rule forbids where they lead."""
+    present = snapshot.items_of(pg.pgid)
+    if not set(present) <= set(before):
+        return False
+    if not present and before:
+        rule = snapshot.pools[pg.pool].rule
+        if rule is None or rule.refusal(apply_items(pg.raw, before, snapshot.is_out)):
+            return True
+    for source, target in set(before).difference(present):
+        has_effect = source in pg.raw and target not in pg.raw
+        if has_effect and not snapshot.is_out(target):
+            return False
+    return True
 
 
 def _highest(usage: Usage) -> float:

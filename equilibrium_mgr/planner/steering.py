@@ -18,7 +18,7 @@ from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import STEER, Plan, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import piecewise, told_to_end
 from ..snapshot.model import (
     Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes, without_shares)
 from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
@@ -30,11 +30,11 @@ from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
 #: A shard is not held any more if less than this ratio of its bytes is still to be copied.
 _HELD_RATIO = 0.5
-#: Up sets that are tried for the shards of one PG without a place: about 30 ms.
-_MOST_TRIED = 1500
+#: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
+#: many as its shards have subsets.
+_MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each such shard.
 _MOST_TARGETS = 60
-_PGS_A_PIECE = 20
 
 Osds = Tuple[int, ...]
 
@@ -57,7 +57,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     leveled = without_fixed_bytes(held)
     bounds = leveled_bounds(leveled, movable_bytes(leveled, frozenset()))
     up = {pgid: pg.up for pgid, pg in pgs.items()}
-    finished = True
+    finished = not told_to_end()
     if free:
         finished = _choose_targets(leveled, options._replace(only=free, aim=STEERED), bounds, up)
     changes = PlannedChanges(snapshot)
@@ -119,9 +119,11 @@ def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
     moving = snapshot.in_flight()
     emptiest = _emptiest_first(snapshot, options)
     for pgid in piecewise(sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid))),
-                          _PGS_A_PIECE):
+                          1):
         pg = moving[pgid]
-        why = obstacle(snapshot, options, steering, pg)
+        why: Optional[str] = "the time for a plan was over"
+        if not told_to_end():
+            why = obstacle(snapshot, options, steering, pg)
         if why is None:
             steered = _SteerablePg(snapshot, pg, steering, emptiest).steered()
             if steered is not None:
@@ -164,8 +166,12 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "it moved before the change"
     if least_uncopied(pg) < _HELD_RATIO:
         return "most of it has arrived"
-    if not steering.returned.isdisjoint(snapshot.transfers(pg)[0]):
+    coming = snapshot.transfers(pg)[0]
+    if not steering.returned.isdisjoint(coming):
         return "an OSD has come back that may have its data"
+    classes = options.device_classes
+    if classes and any(snapshot.osds[osd].device_class not in classes for osd in coming):
+        return "its OSDs are of device classes that the options leave out"
     return None
 
 
@@ -197,6 +203,7 @@ class _SteerablePg:
         # doubtful holders may have lost their data
         rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
         self._may_hold = self._may_choose and rests
+        self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
         """Returns where the shards may be: as many as possible are held. None: nowhere else."""
@@ -206,6 +213,8 @@ class _SteerablePg:
         keeps_targets = has_begun(self._pg)
         for count in range(len(pins), int(keeps_targets) - 1, -1):
             for part in combinations(pins, count):
+                if self._tries_left <= 0:
+                    return None
                 up = self._completed(dict(part), keeps_targets)
                 if up is not None:
                     return SteeredPg(up, frozenset() if keeps_targets else self._free(up))
@@ -248,14 +257,20 @@ class _SteerablePg:
         if keeps_targets:
             return None
         holes = [i for i in self._coming() if i not in pins]
-        if not 1 <= len(holes) <= 2:
+        if not 1 <= len(holes) <= 2 or self._do_clash(wanted, holes):
             return None
-        for osds in islice(self._others(wanted, holes), _MOST_TRIED):
+        for osds in islice(self._others(wanted, holes), max(0, self._tries_left)):
             for position, osd in zip(holes, osds):
                 wanted[position] = osd
             if self._is_legal(wanted):
                 return tuple(wanted)
         return None
+
+    def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
+        """Returns True if no OSDs at the holes make the others legal."""
+        self._tries_left -= 1
+        kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
+        return self._rule.conflict(kept) is not None
 
     def _coming(self) -> List[int]:
         """Returns the positions of the up set whose OSD has no data of its shard yet."""
@@ -271,13 +286,14 @@ class _SteerablePg:
         taken.update(self._pg.holders)
         for position in holes:
             weights = self._rule.block_at(position).weights
-            fit = [osd for osd in self._emptiest if osd in weights and osd not in taken]
-            choices.append(fit[:_MOST_TARGETS])
+            fit = (osd for osd in self._emptiest if osd in weights and osd not in taken)
+            choices.append(list(islice(fit, _MOST_TARGETS)))
         for osds in product(*choices):
             if len(set(osds)) == len(osds):
                 yield osds
 
     def _is_legal(self, wanted: Sequence[int]) -> bool:
+        self._tries_left -= 1
         if len(set(wanted)) < len(wanted) or self._rule.refusal(wanted) is not None:
             return False
         raw = self._pg.raw
