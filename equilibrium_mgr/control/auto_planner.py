@@ -216,19 +216,23 @@ class AutoPlanner:
     def _idle_after(self, made: _MadePlan, generation: int) -> _IdleState:
         """Begins an idle state after a plan that has nothing to gain."""
         self._executed = None
-        self._fruitless += 1
         is_for_good = made.cooling_seconds <= 0.0 and not made.plan.stuck
         if not made.least_gain:
             with self._lock:
                 is_balanced = is_for_good and generation == self._generation
                 self._balanced = made.basis if is_balanced else None
-        idle = _IdleState(made.basis, _no_gain(made), made.made_at)
-        self._set_idle(idle, generation)
+        self._fruitless += 1
         seconds = math.inf
         if not is_for_good:
             seconds = max(made.cooling_seconds, self._pace_seconds)
-        self._retry.begin(self._clock(), seconds)
+        idle = _IdleState(made.basis, _no_gain(made), made.made_at)
+        self._begin_idle(idle, generation, seconds)
         return idle
+
+    def _begin_idle(self, idle: _IdleState, generation: int, seconds: float) -> None:
+        """Begins an idle state that ends after so many seconds, if nothing has ended it before."""
+        self._set_idle(idle, generation)
+        self._retry.begin(self._clock(), seconds)
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                            reason: str, drain_only: bool) -> None:
@@ -236,9 +240,8 @@ class AutoPlanner:
         would be the same."""
         basis = self._observe(snapshot, settings, drain_only, excluded)
         why = Verdict(codes.IMMOVABLE, f"no move can be made ({reason})")
-        self._set_idle(_IdleState(basis, why), self._generation)
         self._fruitless += 1
-        self._retry.begin(self._clock(), self._pace_seconds)
+        self._begin_idle(_IdleState(basis, why), self._generation, self._pace_seconds)
 
     def _stays_idle(self, idle: _IdleState, now: PlanBasis) -> bool:
         if have_others_moved(idle.basis, now):
@@ -356,7 +359,7 @@ class AutoPlanner:
             self._wake()
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
-            least_gain=least_gain, rejected_pgs=asked.rejected_pgs | excluded.cooling))
+            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, max_seconds, done):
             self._submitted = True

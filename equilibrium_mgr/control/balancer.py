@@ -88,7 +88,7 @@ class Balancer:
                                         self.dispatcher.cooldown, clock, log)
         self._slot = ExecutionSlot(clock, log)
         self._automatic = AutoPlanner(plan_service, gateway.max_pg_shards, clock,
-                                      self._plan_is_ready)
+                                      wake)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
         self.drains = DrainControl(gateway, self._journal, clock)
@@ -101,7 +101,6 @@ class Balancer:
         self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
         self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
-        self._was_guarded = False      # whether a guard stopped the last round
         self._waits_for_time = False   # whether the last state said how long to wait
         self._status_lock = threading.Lock()
         self.status = BalancerStatus()
@@ -155,8 +154,12 @@ class Balancer:
         """Replaces the status by one of now."""
         with self._status_lock:
             current = self._current
-            execution = self._slot.execution
-            episode = self._journal.episode
+            slot = self._slot
+            execution = slot.execution
+            journal = self._journal
+            episode = journal.episode
+            observer = self.observer
+            dispatcher = self.dispatcher
             self.status = BalancerStatus(
                 state=current.state,
                 reason=current.reason,
@@ -168,16 +171,16 @@ class Balancer:
                 wanted=execution.wanted if execution is not None else (),
                 deferred=current.waiting,
                 waiting=groups_of(execution, current),
-                sent=dict(self.dispatcher.pending.entries),
-                view=self.observer.view,
-                builtin_active=self.observer.builtin_active,
+                sent=dict(dispatcher.pending.entries),
+                view=observer.view,
+                builtin_active=observer.builtin_active,
                 progress=self._progress(execution, episode, current.code),
-                last_execution=self._slot.last,
+                last_execution=slot.last,
                 episode=episode._asdict() if episode is not None else None,
-                history=self._journal.history,
-                rejected=self.dispatcher.rejected,
+                history=journal.history,
+                rejected=dispatcher.rejected,
                 withheld=self._withheld,
-                mispredicted=self.dispatcher.corrections.stopped,
+                mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status)
 
@@ -296,10 +299,6 @@ class Balancer:
         if self.observer.request(at_rest):
             self._wake()
 
-    def _plan_is_ready(self) -> None:   # called by the job thread
-        if self._current.state == PLANNING:
-            self._wake()
-
     # -- the loop ------------------------------------------------------------------------------
 
     def round(self) -> float:
@@ -308,7 +307,6 @@ class Balancer:
         journal = self._journal
         self._recover()
         self._stop_count = self._slot.stop_count
-        self._record_name()
         try:
             self._plan_store.tidy()
             return self._decide(settings)
@@ -421,20 +419,18 @@ class Balancer:
     def _whole_round(self, summary: ClusterSummary, settings: Settings) -> float:
         """Reads the whole cluster, and acts on it."""
         self._waits_for_time = False
-        self._was_guarded = False
         self.observer.begin_look(summary, settings)
         try:
             snapshot = self._make_way(self._observe(summary, settings), settings)
-            outcome = self._act(snapshot, settings)
+            outcome = None
+            while outcome is None:   # when an execution ends, the next step needs no newer one
+                outcome = self._step(snapshot, settings)
         except NotReady as not_ready:
             self.observer.is_required = True
             return self._not_ready(not_ready, settings)
         self._enter(outcome, summary)
-        seconds = outcome.seconds
-        if self._current.state == PLANNING and self._automatic.is_ready:
-            seconds = 1.0  # made while this round ended: it can be taken up now
-        self._waits_for_time = seconds is not None
-        return self._next_round(settings, seconds)
+        self._waits_for_time = outcome.seconds is not None
+        return self._next_round(settings, outcome.seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
         """Begins the wait for the next round and returns its seconds. `seconds`: until the state
@@ -470,7 +466,7 @@ class Balancer:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall = Stall()
-        self._was_guarded = True
+        self.observer.is_required = True   # for the first round without a guard
         self._waits_for_time = guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
@@ -483,7 +479,7 @@ class Balancer:
         observer = self.observer
         state = self._current.state
         is_free = self.execution is None
-        if observer.view is None or observer.is_required or self._was_guarded:
+        if observer.view is None or observer.is_required:
             return True
         if state == OFF and settings.active:   # its option has just been set
             return True
@@ -606,13 +602,6 @@ class Balancer:
 
     # -- plan ----------------------------------------------------------------------------------
 
-    def _act(self, snapshot: Snapshot, settings: Settings) -> Verdict:
-        """Acts on a snapshot. When an execution ends, the next step needs no newer one."""
-        while True:
-            outcome = self._step(snapshot, settings)
-            if outcome is not None:
-                return outcome
-
     def _step(self, snapshot: Snapshot, settings: Settings) -> Optional[Verdict]:
         """Checks the guards, then goes on with the execution, takes up a plan, asks for one, or is
         idle. Returns the state, None if an execution has ended."""
@@ -639,7 +628,10 @@ class Balancer:
             if isinstance(found, Verdict):
                 return found
             execution = found
-        outcome = self._advance(execution, snapshot, settings)
+        decision = self._choose(execution, snapshot, settings)
+        if decision.send:
+            return self._send(execution, decision, snapshot, settings)
+        outcome = self._wait_for(execution, decision, snapshot, settings)
         if outcome is not None:
             return outcome
         return self._finish(execution, snapshot, settings)
@@ -689,9 +681,7 @@ class Balancer:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 execution.dropped[0][1], self.drains.drains_only(settings))
-        if settings.active or self.drains.is_running:
-            return None
-        return Verdict(codes.SWITCHED_OFF, f"plan '{execution.name}' is {ending}", state=OFF)
+        return None
 
     def _ending(self, execution: Execution, settings: Settings) -> str:
         """Returns the outcome of an execution that waits for nothing more."""
@@ -709,10 +699,8 @@ class Balancer:
 
     # -- send ----------------------------------------------------------------------------------
 
-    def _advance(self, execution: Execution, snapshot: Snapshot,
-                 settings: Settings) -> Optional[Verdict]:
-        """Sends the next batch if one may go. Returns None if the execution waits for nothing
-        more."""
+    def _choose(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> Decision:
+        """Decides which changes go now, and drops those that are done or void."""
         if execution.name:
             self._record(execution, command_of(execution.kind))
         self._record_name()
@@ -721,8 +709,13 @@ class Balancer:
         ratio = self.observer.max_misplaced_ratio(snapshot, settings)
         decision = dispatcher.choose(execution, snapshot, settings, ratio)
         dispatcher.accept(execution, decision)
-        if decision.send:
-            return self._send(execution, decision, snapshot, settings)
+        return decision
+
+    def _wait_for(self, execution: Execution, decision: Decision, snapshot: Snapshot,
+                  settings: Settings) -> Optional[Verdict]:
+        """Returns the state if nothing may go now, None if the execution waits for nothing more.
+        Drops changes that have waited too long."""
+        dispatcher = self.dispatcher
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
         pending = dispatcher.pending.entries
@@ -785,7 +778,8 @@ class Balancer:
         self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers
         sent = self._hand_over(execution, batch, before, self._permit(execution, settings, before))
         if sent is None:
-            return self._not_sent()
+            self._wake()
+            return self._look_again(_OUT_OF_DATE)
         if not sent.handed_over:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall = Stall()
@@ -795,14 +789,6 @@ class Balancer:
         if is_motionless:   # only the monitors' next map is waited for
             return self._look_again(sending, _NEXT_SECONDS)
         return sending
-
-    def _not_sent(self) -> Verdict:
-        """Returns the state after a batch that a command has kept back."""
-        if not self._settings().active and self._slot.execution is None:
-            return IS_OFF
-        outcome = self._look_again(_OUT_OF_DATE)
-        self._wake()
-        return outcome
 
     def _hand_over(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
                    permit: ContextManager[bool]) -> Optional[SentBatch]:

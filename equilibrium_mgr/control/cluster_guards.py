@@ -50,13 +50,10 @@ def is_open(window: Settings, now: float) -> bool:
     weekday = (local.tm_wday + 1) % 7
     begin = window.begin_time % DAY_MINUTES
     end = window.end_time % DAY_MINUTES
-    if begin == end:
-        return _on_day(window, weekday)
-    if begin < (end or DAY_MINUTES):
-        return begin <= minute < (end or DAY_MINUTES) and _on_day(window, weekday)
-    if minute >= begin:
-        return _on_day(window, weekday)
-    return minute < end and _on_day(window, (weekday - 1) % 7)
+    if minute < end < begin:   # it has opened the day before
+        weekday = (weekday - 1) % 7
+    is_day = _is_within(weekday, window.begin_weekday % 7, window.end_weekday % 7)
+    return is_day and _is_within(minute, begin, end)
 
 
 def next_opening(window: Settings, now: float) -> Optional[float]:
@@ -74,14 +71,14 @@ def next_opening(window: Settings, now: float) -> Optional[float]:
     return None
 
 
-def _on_day(window: Settings, weekday: int) -> bool:
-    begin = window.begin_weekday % 7
-    end = window.end_weekday % 7
+def _is_within(number: int, begin: int, end: int) -> bool:
+    """Returns True if a number of a cycle is in the part from `begin` to `end`; all are if both are
+    equal."""
     if begin == end:
         return True
     if begin < end:
-        return begin <= weekday < end
-    return weekday >= begin or weekday < end
+        return begin <= number < end
+    return number >= begin or number < end
 
 
 def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict]:
@@ -164,8 +161,7 @@ class ClusterGuards:
             at = format_local(opening)
             return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,
                            opening - now)
-        text = f"{outside}, which never opens"
-        if min(settings.begin_time, settings.end_time) < 0:
-            text += "; begin_time or end_time cannot be read"
         option = "end_time" if settings.begin_time >= 0 > settings.end_time else "begin_time"
-        return Verdict(codes.WINDOW, text, {"option": option}, WAITING)
+        return Verdict(
+            codes.WINDOW, f"{outside}, which never opens; begin_time or end_time cannot be read",
+            {"option": option}, WAITING)

@@ -77,9 +77,10 @@ class DrainControl:
         another disk. Asks the mgr whether empty OSDs may be stopped, which takes some seconds at
         most.
         """
-        if not self.status.drains.names:
+        listed = self.status.drains
+        if not listed.names:
             return False
-        before = self.status.drains.osds
+        before = listed.osds
         now = self._clock()
         self.replace(lambda drains: drains.without_gone(snapshot.osds, now))
         osds = self.status.drains.osds

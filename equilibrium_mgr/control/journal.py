@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ..execution.dispatcher import SentBatch, SentBefore, moving
 from ..execution.outcomes import WITHHELD_SECONDS
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
-from ..plan.model import UNDO, PgChange
+from ..plan.model import UNDO, ClassUsage, PgChange, typed
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
@@ -54,7 +54,9 @@ class Episode(NamedTuple):
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
         """Returns the history's entry when the episode ends; JSON-ready. `view`: of that moment."""
         after = _reported_maxima(view)
-        predicted = _predicted_maxima(view)
+        predicted = {}   # once all data has arrived
+        if view is not None:
+            predicted = _maxima(class_usage(view.snapshot, view.used_soon))
         return {
             "plan": self.plan or AUTOMATIC,
             "automatic": not self.plan,
@@ -78,16 +80,10 @@ def _name(plan: str) -> str:
 
 def _reported_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
     """Returns device class → highest utilization as OSDs report it."""
-    if view is None:
-        return {}
-    return {name: round(figures.max, 6) for name, figures in view.classes_now.items()}
+    return _maxima(view.classes_now) if view is not None else {}
 
 
-def _predicted_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
-    """Returns device class → highest utilization once all data has arrived."""
-    if view is None:
-        return {}
-    usage = class_usage(view.snapshot, view.used_soon)
+def _maxima(usage: Mapping[str, ClassUsage]) -> Dict[str, float]:
     return {name: round(figures.max, 6) for name, figures in usage.items()}
 
 
@@ -106,17 +102,11 @@ def _measured(view: Optional[ClusterView], predicted: Mapping[str, float],
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
     """Returns the episode that another mgr has stored, or None if it is garbled."""
     try:
-        return Episode(
-            plan=str(dump["plan"]),
-            why=str(dump["why"])[:_LONGEST_TEXT],
-            started_at=float(dump["started_at"]),
-            max_before={str(name): float(ratio) for name, ratio in dump["max_before"].items()},
-            plans=int(dump["plans"]),
-            moves=int(dump["moves"]),
-            bytes=int(dump["bytes"]),
-            progress=min(1.0, max(0.0, float(dump["progress"]))))
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found: Episode = typed(dump, Episode)
+    except (KeyError, TypeError, ValueError):
         return None
+    return found._replace(
+        why=found.why[:_LONGEST_TEXT], progress=min(1.0, max(0.0, found.progress)))
 
 
 COMPLETED = "completed"     # all of the plan that could be sent was sent, and has arrived
@@ -179,15 +169,16 @@ def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {})
     for row in rows:
-        sent.in_flight.pop(row.pgid, None)
+        pgid = row.pgid
+        at = row.at
+        sent.in_flight.pop(pgid, None)
         if row.shards:
-            sent.moved[row.pgid] = row.at
-            sent.in_flight[row.pgid] = row.at, row.epoch
+            sent.moved[pgid] = at
+            sent.in_flight[pgid] = at, row.epoch
         elif row.kind == UNDO:
-            sent.made_way[row.pgid] = row.at
+            sent.made_way[pgid] = at
         if row.takes_back:
-            targets = {osd for _, osd in set(row.before) - set(row.after)}
-            sent.withheld[row.pgid] = row.at, targets
+            sent.withheld[pgid] = at, {osd for _, osd in set(row.before) - set(row.after)}
     return sent
 
 
@@ -240,10 +231,9 @@ class Journal:
                 self.end(f"{DROPPED}: equilibrium has not run for more than a day", now, None)
             elif self.episode is not None and self.episode.plan != (plan or ""):
                 self.end(f"{DROPPED}: its execution had ended with the last mgr", now, None)
-            lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
-            sent = [row._replace(at=min(row.at, now))
-                    for row in self.changes.rows(min(lately, now - WITHHELD_SECONDS))
-                    if row.at >= lately or row.takes_back]
+            lately = now - max(cooldown, _IN_FLIGHT_SECONDS, WITHHELD_SECONDS)
+            sent = [row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
+                    if row.at >= lately]
             return plan, sent, measured, drains
 
     def _recover_history(self) -> None:
@@ -251,8 +241,7 @@ class Journal:
         entries = (self._store.read(HISTORY) or {}).get("entries")
         if isinstance(entries, list):
             self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
-        stored = self._store.read(EPISODE)
-        self.episode = episode_from_dict(stored) if stored is not None else None
+        self.episode = episode_from_dict(self._store.read(EPISODE) or {})
         if self.episode is not None and self.history:
             if self.history[-1].get("started_at") == self.episode.started_at:
                 self.episode = None   # the last mgr died between these two writes
@@ -336,24 +325,26 @@ class Journal:
         next mgr must be of the same one. On return both are stored."""
         with self._lock:
             begun_at = now
-            if self.episode is not None:
-                begun_at = self.episode.started_at
-                if not self.episode.moves:   # else it is stored already
-                    self._store.put(EPISODE, self.episode._asdict())
+            episode = self.episode
+            if episode is not None:
+                begun_at = episode.started_at
+                if not episode.moves:   # else it is stored already
+                    self._store.put(EPISODE, episode._asdict())
             shards = {change.pgid: change.shards for change in moving(batch, before)}
             rows = []
             for change in batch:
+                pgid = change.pgid
                 rows.append(ChangeRow(
                     at=now,
                     plan=plan,
                     kind=kind,
                     begun_at=begun_at,
                     epoch=before.epoch,
-                    pgid=change.pgid,
+                    pgid=pgid,
                     raw=change.raw,
-                    before=before.items_of(change.pgid),
+                    before=before.items_of(pgid),
                     after=change.items,
-                    shards=shards.get(change.pgid, 0)))
+                    shards=shards.get(pgid, 0)))
             self.changes.append(rows, now)
             self._store.flush()
 

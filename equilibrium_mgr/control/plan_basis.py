@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from statistics import median
 from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+    Any, Callable, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Tuple)
 
 from ..execution.guards import full_osds
 from ..execution.traffic import OsdTraffic, predicted_utilization
@@ -77,16 +78,16 @@ def basis_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
     down = set()
     utilization = {}
     nearfull = backfillfull = 0
-    for osd in snapshot.osds.values():
-        osds[osd.id] = (
-            osd.is_in, osd.reweight, osd.destroyed, osd.device_class, places.get(osd.id))
+    for number, osd in snapshot.osds.items():
+        osds[number] = (
+            osd.is_in, osd.reweight, osd.destroyed, osd.device_class, places.get(number))
         if osd.is_in:
             nearfull += osd.exceeds(snapshot.nearfull_ratio)
             backfillfull += osd.exceeds(snapshot.backfillfull_ratio)
             if not osd.up:
-                down.add(osd.id)
+                down.add(number)
         if osd.up and osd.has_statistics and osd.size_bytes > 0:
-            utilization[osd.id] = osd.target_utilization or 0.0
+            utilization[number] = osd.target_utilization or 0.0
     return PlanBasis(
         options=options,
         min_gain=min_gain,
@@ -98,10 +99,15 @@ def basis_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         items=snapshot.upmap_items,
         down_osds=frozenset(down),
         utilization=utilization,
-        unknown_pgs=sum([snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN]),
-        held_pgs=sum([snapshot.skipped.get(why, 0) for why in reasons.LIFTED]),
+        unknown_pgs=_skipped_pgs(snapshot, reasons.UNKNOWN),
+        held_pgs=_skipped_pgs(snapshot, reasons.LIFTED),
         fullness=Fullness(nearfull, backfillfull),
         noise=noise)
+
+
+def _skipped_pgs(snapshot: Snapshot, why: Collection[str]) -> int:
+    """Returns the number of PGs that plans skip for one of these reasons."""
+    return sum([count for reason, count in snapshot.skipped.items() if reason in why])
 
 
 # -- why a new plan is needed ----------------------------------------------------------------------
@@ -274,10 +280,10 @@ class Progress(NamedTuple):
     def _predicted(self, then: PlanBasis) -> Dict[int, float]:
         """Returns the utilization of each OSD once everything has arrived and is deleted."""
         predicted = {}
-        for osd in self.snapshot.osds.values():
-            if osd.up and osd.id in then.utilization:
-                ratio = predicted_utilization(self.snapshot, self.traffic.of(osd.id), osd.id)
-                predicted[osd.id] = ratio - osd.leftover_bytes / max(1, osd.size_bytes)
+        for number, osd in self.snapshot.osds.items():
+            if osd.up and number in then.utilization:
+                ratio = predicted_utilization(self.snapshot, self.traffic.of(number), number)
+                predicted[number] = ratio - osd.leftover_bytes / max(1, osd.size_bytes)
         return predicted
 
     def _overfull(self, then: PlanBasis, predicted: Mapping[int, float]) -> Set[int]:

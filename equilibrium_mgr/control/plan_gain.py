@@ -1,7 +1,8 @@
 """Whether an automatic plan gains enough to be carried out."""
 from __future__ import annotations
 
-from typing import Dict, Optional
+from collections import Counter
+from typing import Optional
 
 from ..plan.model import Plan
 from ..plan.usage import bytes_beyond_share
@@ -49,7 +50,7 @@ def _share(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
     leaving = _leaving(plan)
     for number, excess in bytes_beyond_share(snapshot).items():
         osd = snapshot.osds[number]
-        if min(excess, leaving.get(number, 0)) >= max(1.0, min_gain * osd.capacity_bytes):
+        if min(excess, leaving[number]) >= max(1.0, min_gain * osd.capacity_bytes):
             return f"{held_sentence(osd)} and has more"
     return None
 
@@ -76,12 +77,12 @@ def _free_space(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
     return None
 
 
-def _leaving(plan: Plan) -> Dict[int, int]:
+def _leaving(plan: Plan) -> Counter[int]:
     """Returns OSD → bytes that leave it, less those that come."""
-    leaving: Dict[int, int] = {}
+    leaving: Counter[int] = Counter()
     for move in plan.moves:
-        leaving[move.source] = leaving.get(move.source, 0) + move.bytes
-        leaving[move.target] = leaving.get(move.target, 0) - move.bytes
+        leaving[move.source] += move.bytes
+        leaving[move.target] -= move.bytes
     return leaving
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
+from ..execution.dispatcher import has_same_states
 from ..execution.outcomes import (
     Items, Refusals, Verdict, WaitingChange, WaitingGroup, waiting_groups)
 from ..execution.execution import Execution, ExecutionProgress
@@ -139,11 +140,7 @@ def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
         return False
     if snapshot.osds.keys() != summary.osds.keys():
         return False
-    for number, osd in summary.osds.items():
-        then = snapshot.osds[number]
-        if (then.up, then.is_in, then.reweight) != (osd.up, osd.is_in, osd.reweight):
-            return False
-    return True
+    return has_same_states(snapshot, summary)
 
 
 def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[WaitingGroup, ...]:
@@ -177,11 +174,12 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
                                  bytes_done=max(0, episode.bytes - view.moving.bytes))
     if view.stale_osds:
         return progress._replace(still_reason="OSDs do not report")
-    if code in _STANDS or view.rates.stand_still(now):
+    rates = view.rates
+    if code in _STANDS or rates.stand_still(now):
         return progress._replace(still_reason="nothing arrives at present")
-    rate = view.rates.ours_now
-    left = time_left(view.rates, view.movements, wanted)
-    if view.rates.moved_at is None or left is None:
+    rate = rates.ours_now
+    left = time_left(rates, view.movements, wanted)
+    if rates.moved_at is None or left is None:
         return progress._replace(still_reason=_NOTHING_YET)
     if execution.wanted and not wanted and left.seconds <= 0.0:
         return progress._replace(still_reason=_NOTHING_YET)

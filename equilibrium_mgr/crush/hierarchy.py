@@ -5,6 +5,7 @@ that takes a class takes the shadow bucket.
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from copy import copy
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -28,36 +29,32 @@ class Bucket(NamedTuple):
     items: Tuple[Tuple[int, float], ...]  # (item id, CRUSH weight)
 
 
-class Subtree:
+class Subtree(NamedTuple):
     """The OSDs under one bucket, with their CRUSH weights and their ancestors by type.
 
     The weights below a bucket without weight are 0, because CRUSH places nothing there.
     """
 
-    def __init__(self, weights: Dict[int, float],
-                 ancestors: Dict[str, Dict[int, int]]) -> None:
-        self.weights = weights
-        self._ancestors = ancestors
+    weights: Dict[int, float]
+    ancestors: Dict[str, Dict[int, int]]   # type → OSD id → its bucket of that type
 
     def bucket_of(self, type_name: str) -> Dict[int, int]:
         """Returns OSD id → the bucket of that type above it; an OSD without one is absent."""
         if type_name == OSD_TYPE:
             return {osd: osd for osd in self.weights}
-        return self._ancestors.get(type_name, {})
+        return self.ancestors.get(type_name, {})
 
 
 class CrushHierarchy:
     """Buckets, devices and rules of one CRUSH map. Collects each subtree once and keeps it."""
 
     def __init__(self, dump: Mapping[str, Any]) -> None:
+        get = dump.get
         self.device_class: Dict[int, str] = {
-            d["id"]: d.get("class", "") for d in dump.get("devices", [])}
-        self.buckets: Dict[int, Bucket] = {
-            b["id"]: _bucket(b) for b in dump.get("buckets", [])}
-        self.rules: Dict[int, Mapping[str, Any]] = {
-            r["rule_id"]: r for r in dump.get("rules", [])}
-        self.type_ids: Dict[str, int] = {
-            t["name"]: t["type_id"] for t in dump.get("types", [])}
+            d["id"]: d.get("class", "") for d in get("devices", [])}
+        self.buckets: Dict[int, Bucket] = {b["id"]: _bucket(b) for b in get("buckets", [])}
+        self.rules: Dict[int, Mapping[str, Any]] = {r["rule_id"]: r for r in get("rules", [])}
+        self.type_ids: Dict[str, int] = {t["name"]: t["type_id"] for t in get("types", [])}
         for bucket in self.buckets.values():
             self.type_ids.setdefault(bucket.type_name, bucket.type_id)
         self._subtrees: Dict[int, Subtree] = {}
@@ -107,10 +104,10 @@ class CrushHierarchy:
     def places(self) -> Dict[int, Tuple[Any, ...]]:
         """Returns OSD id → its CRUSH weights and the buckets above it, all as nested tuples."""
         if self._places is None:
-            parents: Dict[int, List[Tuple[int, float]]] = {}
+            parents: Dict[int, List[Tuple[int, float]]] = defaultdict(list)
             for bucket in piecewise(self.buckets.values(), _BUCKETS_A_PIECE):
                 for item, weight in bucket.items:
-                    parents.setdefault(item, []).append((bucket.id, weight))
+                    parents[item].append((bucket.id, weight))
 
             def above(item: int) -> Tuple[Any, ...]:
                 return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])

@@ -12,6 +12,7 @@ such a rule.
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from .rule import FailureDomain
@@ -59,9 +60,9 @@ def _fits(levels: Sequence[FailureDomain], members: Tuple[int, ...], positions: 
     if not levels:
         return len(members) <= positions
     length = levels[0].shards_per_bucket
-    by_bucket: Dict[int, List[int]] = {}
+    by_bucket: Dict[int, List[int]] = defaultdict(list)
     for osd in members:
-        by_bucket.setdefault(levels[0].bucket_of[osd], []).append(osd)
+        by_bucket[levels[0].bucket_of[osd]].append(osd)
     whole = sorted(map(tuple, by_bucket.values()), key=len, reverse=True)
     return _packed(levels[1:], length, whole, [()] * -(-positions // length))
 

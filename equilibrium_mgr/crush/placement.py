@@ -5,15 +5,23 @@ produces. It is never more lenient: it also rejects each upmap that the monitor 
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from collections import defaultdict
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from . import msr
 from .hierarchy import OSD_TYPE, CrushHierarchy
 from .rule import MSR_INDEP, FailureDomain, TakeBlock, parse_rule
 from .upmap_check import UpmapCheck
 
+_T = TypeVar("_T")
+
 #: Stands in an up set for a shard without an OSD (CRUSH_ITEM_NONE).
 NO_OSD = 0x7FFFFFFF
+
+
+def replaced(up: Sequence[int], position: int, osd: int) -> Tuple[int, ...]:
+    """Returns the up set with the OSD at the position."""
+    return (*up[:position], osd, *up[position + 1:])
 
 
 class PlacementBlock:
@@ -21,8 +29,9 @@ class PlacementBlock:
 
     def __init__(self, crush: CrushHierarchy, block: TakeBlock) -> None:
         self.take = block.take
-        self.start = block.start
         self.positions = block.positions
+        #: its positions in an up set
+        self.span = range(block.start, block.start + block.positions)
         self.is_msr = block.is_msr
         #: from the outermost to the innermost
         self.domains: List[FailureDomain] = []
@@ -42,9 +51,9 @@ class PlacementBlock:
             shards = min(shards, below)
         self.osds = frozenset(self.weights)
 
-    def members(self, up: Sequence[int]) -> Sequence[int]:
+    def members(self, up: Sequence[_T]) -> Sequence[_T]:
         """Returns the part of an up set that the block places."""
-        return up[self.start:self.start + self.positions]
+        return up[self.span.start:self.span.stop]
 
 
 class PlacementRule:
@@ -143,8 +152,7 @@ class PlacementRule:
         block = self._block_at[position]
         if osd in up or osd not in block.weights:
             return False
-        wanted = [*up[:position], osd, *up[position + 1:]]
-        return self.refusal(wanted) is None
+        return self.refusal(replaced(up, position, osd)) is None
 
 
 def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:
@@ -174,14 +182,12 @@ def _place_violation(domain: FailureDomain, parent: Optional[FailureDomain],
     Under each bucket of the step before, no bucket may have too many members, and they may use no
     more buckets than CRUSH fills.
     """
-    groups: Dict[int, Dict[int, int]] = {}
+    groups: Dict[int, Dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for osd in members:
         if osd == NO_OSD:
             continue
         above = parent.bucket_of[osd] if parent is not None else 0
-        counts = groups.setdefault(above, {})
-        bucket = domain.bucket_of[osd]
-        counts[bucket] = counts.get(bucket, 0) + 1
+        groups[above][domain.bucket_of[osd]] += 1
     most = domain.shards_per_bucket
     buckets = domain.buckets_per_parent
     for counts in groups.values():

@@ -8,6 +8,7 @@ and changes that free space before those that need it. All other changes keep th
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import (
@@ -42,11 +43,14 @@ class Decision(NamedTuple):
     @property
     def leading(self) -> Optional[Verdict]:
         """Returns the most common reason for waiting, by shards; None if nothing waits."""
-        shards: Dict[str, int] = {}
+        shards: Counter[str] = Counter()
+        first: Dict[str, Verdict] = {}
         for change, verdict in self.waiting:
-            shards[verdict.code] = shards.get(verdict.code, 0) + change.shards
-        most = max(shards, key=lambda code: shards[code], default=None)
-        return next((verdict for _, verdict in self.waiting if verdict.code == most), None)
+            shards[verdict.code] += change.shards
+            first.setdefault(verdict.code, verdict)
+        for code, _ in shards.most_common(1):
+            return first[code]
+        return None
 
     @property
     def holds_up(self) -> bool:
@@ -158,11 +162,12 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
         for _, _, change in sorted(leaving[osd], key=lambda row: row[:2]):
             if excess <= 0.0:
                 break
-            pg = snapshot.pgs[change.pgid]
+            pgid = change.pgid
+            pg = snapshot.pgs[pgid]
             relief = snapshot.shard_bytes(pg, osd, pg.up)
             excess -= relief
-            if change.pgid not in urgent and relief > 0:
-                urgent[change.pgid] = osd
+            if pgid not in urgent and relief > 0:
+                urgent[pgid] = osd
                 first.append(change)
     return first + [change for change in wanted if change.pgid not in urgent], urgent
 

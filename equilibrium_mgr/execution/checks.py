@@ -176,7 +176,7 @@ def _fullness_of(state: ThrottleState, candidate: Candidate, osd: Osd) -> Option
     # statistics are not exact to half a shard
     if most is not None and peak - state.shard_bytes(candidate, osd.id) // 2 > most:
         return Verdict(codes.REWEIGHT, numbers={
-            "osd": osd.id, "peak_bytes": peak, "share_bytes": most, "held": held_sentence(osd)})
+            "osd": osd.id, "held": held_sentence(osd)})
     return None
 
 
@@ -227,17 +227,15 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
     most = state.settings.max_backfills_per_osd
     if not most or _is_alone(state, candidate):
         return None
-    for osd in candidate.gains:
-        shards = state.traffic.of(osd).shards_in
+    traffic = state.traffic
+    emergency = state.emergency_osd(candidate)
+    rows = [(osd, traffic.of(osd).shards_in, "coming") for osd in candidate.gains]
+    rows += [(osd, traffic.of(osd).shards_out, "leaving") for osd in candidate.losses
+             if osd != emergency]
+    for osd, shards, direction in rows:
         if shards >= most:
             return Verdict(codes.MAX_BACKFILLS, numbers={
-                "osd": osd, "shards": shards, "max_shards": most, "direction": "coming"})
-    emergency = state.emergency_osd(candidate)
-    for osd in candidate.losses:
-        shards = state.traffic.of(osd).shards_out
-        if osd != emergency and shards >= most:
-            return Verdict(codes.MAX_BACKFILLS, numbers={
-                "osd": osd, "shards": shards, "max_shards": most, "direction": "leaving"})
+                "osd": osd, "shards": shards, "max_shards": most, "direction": direction})
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterator, List, Mapping,
+    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterable, Iterator, List, Mapping,
     NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
@@ -76,9 +76,6 @@ class SentBefore(NamedTuple):
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
 
 
-_NOTHING_SENT = SentBefore({}, {}, {}, {})
-
-
 class UpmapDispatcher:
     """The only sender of upmap items. `rejected` is replaced whole: commands read it."""
 
@@ -100,18 +97,15 @@ class UpmapDispatcher:
         #: PGs with upmap items that this mgr has not seen active yet; None before a snapshot
         self._unseen: Optional[FrozenSet[str]] = None
         self._inactive = InactivePools()
-        self._sent_before = _NOTHING_SENT   # until the first snapshot
+        self._sent_before = SentBefore({}, {}, {}, {})
         self._restored_at = -inf            # seconds since the epoch
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
         """Takes over from the last mgr. `learnt`: its `to_dict`."""
-        self.is_watched = bool(sent.in_flight)
         self._sent_before, self._restored_at = sent, self._clock()
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
-        self.cooldown.restore(sent.moved)
-        self.made_way.restore(sent.made_way)
-        self.pending.sent_before = frozenset(sent.moved)
+        self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
@@ -125,24 +119,24 @@ class UpmapDispatcher:
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
-        last = self._sent_before
+        pending = self.pending
         if self._unseen is None:   # the first snapshot of this mgr
-            self.pending.restore_sending(last.in_flight, snapshot, now)
-            self.pending.restore_log_recovery(snapshot)
+            last = self._sent_before
+            pending.restore_sending(last.in_flight, snapshot, now)
+            pending.restore_log_recovery(snapshot, last.moved)
+            for pgid, (at, osds) in last.withheld.items():
+                self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
-        self.pending.remove_arrived(snapshot)
+        pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
-        for pgid, (at, osds) in last.withheld.items():
-            self._note_withheld(pgid, osds, snapshot, at)
-        self._sent_before = _NOTHING_SENT   # not before: a round that fails is tried again
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
         # stops pools whose shards took more than predicted; snapshots use the measured sizes
-        findings = self.corrections.observe(snapshot, self.pending.entries)
+        findings = self.corrections.observe(snapshot, pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
@@ -152,19 +146,18 @@ class UpmapDispatcher:
         entries = self.pending.entries
         pgs = snapshot.pgs
         now = snapshot.taken_at
-        unseen = snapshot.upmap_items if self._unseen is None else self._unseen
-        self._unseen = frozenset([pgid for pgid in piecewise(unseen, _PGS_A_PIECE)
-                                  if pgid in pgs and ACTIVE not in pgs[pgid].state])
+        before = snapshot.upmap_items if self._unseen is None else self._unseen
+        unseen = frozenset([pgid for pgid in piecewise(before, _PGS_A_PIECE)
+                            if pgid in pgs and ACTIVE not in pgs[pgid].state])
+        self._unseen = unseen
         newest = 0
         if entries:
             newest = max([pg.reported_epoch for pg in piecewise(pgs.values(), _PGS_A_PIECE)],
                          default=0)
         waiting = [pg for pg in snapshot.in_flight().values()
                    if ACTIVATING in pg.state or self.pending.is_unreported(pg, newest)]
-        for pgid in sorted(self._unseen):
-            if _is_unheard_of(pgs[pgid], snapshot):
-                waiting.append(pgs[pgid])
-        unknown = [pgid for pgid in self._unseen if UNKNOWN in pgs[pgid].state]
+        waiting += [pgs[pgid] for pgid in unseen if _is_unheard_of(pgs[pgid], snapshot)]
+        unknown = [pgid for pgid in unseen if UNKNOWN in pgs[pgid].state]
         # some PGs have not reported since they were sent
         unreported = [pgid for pgid, entry in entries.items()
                       if pgid in pgs and pgs[pgid].reported_epoch < entry.epoch]
@@ -216,8 +209,7 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """Decides which changes of the execution may go now. Does not change the execution."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
-        limits = self._limits(snapshot, settings, max_misplaced_ratio)._replace(
-            in_flight=self.pending.entries.keys() - execution.unanswered.keys())
+        limits = self._limits(snapshot, settings, max_misplaced_ratio, execution.unanswered)
         if execution.kind == UNDO:   # it is for PGs that were moved a moment ago
             limits = limits._replace(cooling={})
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
@@ -229,8 +221,8 @@ class UpmapDispatcher:
         return ThrottleState(snapshot, self._limits(snapshot, settings, max_misplaced_ratio),
                              blocked_pools(snapshot), self.osd_traffic(snapshot))
 
-    def _limits(self, snapshot: Snapshot, settings: Settings,
-                max_misplaced_ratio: float) -> ThrottleLimits:
+    def _limits(self, snapshot: Snapshot, settings: Settings, max_misplaced_ratio: float,
+                unanswered: Iterable[str] = ()) -> ThrottleLimits:
         now = self._clock()
         moved = self.cooldown.moved
         made_way = self.made_way.moved
@@ -243,8 +235,9 @@ class UpmapDispatcher:
         for item in self.rejected.values():
             withheld_at += item.withheld_by
         misplaced = snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot)
+        in_flight = self.pending.entries.keys() - unanswered
         return ThrottleLimits(
-            settings, max_misplaced_ratio, misplaced, dict(self.pending.entries), cooling,
+            settings, max_misplaced_ratio, misplaced, in_flight, cooling,
             self._gateway.max_pg_shards()[1], dict(sorted(withheld_at, reverse=True)),
             self.made_way.seconds_left(now, STEP_SECONDS))
 
@@ -342,11 +335,12 @@ class UpmapDispatcher:
         if not batch:
             return SentBatch(before)
         now = self._clock()
+        moved = moving(batch, before)
         with permit as is_permitted:
             if not is_permitted:
                 return None
             # counted before they are sent, so that the throttle counts them even if that fails
-            for change in moving(batch, before):
+            for change in moved:
                 self.pending.add(change, before, now)
                 self.is_watched = True
             handed_over = self._gateway.submit_upmaps(batch)
@@ -362,7 +356,7 @@ class UpmapDispatcher:
                        len(batch), snapshot.epoch, len(result.sent), len(result.rejected),
                        len(result.unanswered))
         execution.apply(result)
-        self._account(execution, moving(batch, before), result, before, snapshot)
+        self._account(execution, moved, result, before, snapshot)
         self._start_waits(result, before, snapshot, now)
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
@@ -383,7 +377,8 @@ class UpmapDispatcher:
                 batch = _allowed(batch, before, now, is_motionless)
             is_newest = gateway.epoch() == now.epoch
             if not is_newest and left == 0:
-                is_newest = _has_same_osds(now, gateway.summary(with_map_settings=True))
+                summary = gateway.summary(with_map_settings=True)
+                is_newest = has_same_states(now, summary) and _has_no_more_flags(now, summary)
             if is_newest:
                 guard = cluster_guard(now, gateway.have_mon_connection(),
                                       gateway.builtin_balancer_active(), is_motionless)
@@ -410,14 +405,10 @@ class UpmapDispatcher:
         self.pending.confirm(moved, snapshot.epoch)
         added = {change.pgid for change in moved}
         if result.unanswered:
-            wanted = {change.pgid for change in execution.wanted}
+            given_up = added.difference([change.pgid for change in execution.wanted])
             for change in result.unanswered:
-                if change.pgid in added and change.pgid not in wanted:  # given up
+                if change.pgid in given_up:
                     entries.pop(change.pgid, None)
-        for change in result.sent:
-            pg = before.pgs[change.pgid]
-            if takes_back(pg, change.up_after, before.is_positional(pg)):
-                entries.pop(change.pgid, None)
         for dropped in result.rejected:
             pgid = dropped.change.pgid
             if pgid in added and before.items_of(pgid) == snapshot.items_of(pgid):
@@ -430,9 +421,12 @@ class UpmapDispatcher:
             others, result.rejected, topology_of(snapshot.crush_version, snapshot.osds), now)
         withheld = self.withheld(before)
         for change in result.sent:
-            if change.pgid in withheld:
-                targets = change.lost_by.difference(before.pgs[change.pgid].holders)
-                self._note_withheld(change.pgid, targets, before, now)
+            pg = before.pgs[change.pgid]
+            if takes_back(pg, change.up_after, before.is_positional(pg)):
+                entries.pop(pg.pgid, None)
+            if pg.pgid in withheld:
+                self._note_withheld(
+                    pg.pgid, change.lost_by.difference(pg.holders), before, now)
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
@@ -572,11 +566,13 @@ def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]
     return None if osd is None else (osd.up, osd.is_in, osd.reweight)
 
 
-def _has_same_osds(snapshot: Snapshot, summary: ClusterSummary) -> bool:
-    """Returns True if a newer osdmap has no other flag, and no OSD is up, in or weighted
-    differently."""
-    if summary.flags is None or not summary.flags.issubset(snapshot.flags):
-        return False
+def _has_no_more_flags(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    return summary.flags is not None and summary.flags.issubset(snapshot.flags)
+
+
+def has_same_states(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    """Returns True if no OSD of a summary is up, in or weighted differently than in the
+    snapshot."""
     for number, osd in summary.osds.items():
         if _state(snapshot, number) != (osd.up, osd.is_in, osd.reweight):
             return False

@@ -16,6 +16,7 @@ from typing import (
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot, UpmapItems
 from .outcomes import DroppedChange
 from .pending_moves import PendingMove
@@ -53,6 +54,7 @@ class Stall:
         return self._waited
 
 
+_CHANGES_A_PIECE = 500   # before other threads have their turn
 _KEPT_DROPS = 200
 _MAX_ATTEMPTS = 3
 
@@ -131,7 +133,7 @@ class Execution:
         self.kind = kind   # of its plan
         self.started_at = started_at
         self.wanted: List[PgChange] = list(changes)
-        self.wanted_bytes = dict(+bytes_by_target(changes))   # replaced whole, as `wanted` is
+        self.wanted_bytes = bytes_by_target(changes)   # replaced whole, as `wanted` is
         self.planned_pgs = len(changes)
         self.planned_moves = sum(change.shards for change in changes)
         self.sent_moves = 0
@@ -140,10 +142,10 @@ class Execution:
         self.changed_pgs = 0      # PGs that have their upmap items, sent or found so
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
-        self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
+        self.unanswered: Counter[str] = Counter()  # pgid → attempts without an answer
         #: pgid → its change, and the items that cancel it: sent, and not in the osdmap yet
         self.cancelling: Dict[str, Tuple[PgChange, UpmapItems]] = {}
-        self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
+        self.moved: Counter[int] = Counter()   # OSD → bytes that our changes brought or took
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
@@ -153,20 +155,18 @@ class Execution:
         changes is cheap, one pass per change is not."""
         dropped = [*update.rejected, *update.dropped]
         for change in update.unanswered:
-            attempts = self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
-            if attempts >= _MAX_ATTEMPTS:
+            self.unanswered[change.pgid] += 1
+            if self.unanswered[change.pgid] >= _MAX_ATTEMPTS:
                 reason = f"no answer from the monitor in {_MAX_ATTEMPTS} attempts"
                 dropped.append(DroppedChange(change, reason))
         kept = [*update.sent, *update.done]
         back = ExecutionUpdate(update.taken_back)
         gone = {change.pgid: change.shards for change in kept}
-        for given_up in dropped:
-            gone[given_up.change.pgid] = given_up.change.shards
-            self.dropped_moves += given_up.change.shards
-        if gone:
-            self._remove(gone)
-        self.wanted = [*back.sent, *self.wanted]
-        self.wanted_bytes = dict(Counter(self.wanted_bytes) + bytes_by_target(back.sent))
+        for change, _, _ in dropped:
+            gone[change.pgid] = change.shards
+            self.dropped_moves += change.shards
+        if gone or back.sent:
+            self._replace_wanted(gone, back.sent)
         self.changed_pgs += len(kept) - len(back.sent)
         self.sent_moves += update.sent_moves - back.sent_moves
         self.sent_bytes += update.sent_bytes - back.sent_bytes
@@ -179,7 +179,7 @@ class Execution:
     def _count_bytes(self, changes: Sequence[PgChange], sign: int) -> None:
         for change in changes:
             for osd in change.gained_by | change.lost_by:
-                self.moved[osd] = self.moved.get(osd, 0) + sign * change.bytes_on(osd)
+                self.moved[osd] += sign * change.bytes_on(osd)
 
     def note_cancelling(self, batch: Sequence[PgChange], snapshot: Snapshot,
                         pending: Mapping[str, PendingMove]) -> None:
@@ -208,15 +208,19 @@ class Execution:
         self.apply(ExecutionUpdate(taken_back=cancelled))
         return cancelled
 
-    def _remove(self, shards: Mapping[str, int]) -> None:
-        """Removes changes. `shards`: of each by pgid, which may be more than were planned."""
-        removed = [change for change in self.wanted if change.pgid in shards]
-        self.wanted = [change for change in self.wanted if change.pgid not in shards]
-        for change in removed:
-            self.planned_moves += shards[change.pgid] - change.shards
-        left = Counter(self.wanted_bytes)   # without the OSDs that get shards of no bytes
-        left.subtract(bytes_by_target(removed))
-        self.wanted_bytes = dict(+left)
+    def _replace_wanted(self, gone: Mapping[str, int], back: Sequence[PgChange]) -> None:
+        """Removes changes, and adds those that are wanted again.
+
+        `gone`: pgid → shards of the change, which may be more than were planned.
+        """
+        left = list(back)
+        for change in self.wanted:
+            if change.pgid in gone:
+                self.planned_moves += gone[change.pgid] - change.shards
+            else:
+                left.append(change)
+        self.wanted = left
+        self.wanted_bytes = bytes_by_target(left)
 
     @property
     def is_motionless(self) -> bool:
@@ -260,15 +264,15 @@ class Execution:
 
 
 def bytes_by_target(changes: Iterable[PgChange]) -> Counter[int]:
-    """Returns OSD → bytes of the shards that it gets by the changes."""
+    """Returns OSD → bytes of the shards that it gets by the changes; no OSD that gets none."""
     found: Counter[int] = Counter()
-    for change in changes:
+    for change in piecewise(changes, _CHANGES_A_PIECE):
         if not change.shards:
             continue
         for osd in change.up_after:
             if osd not in change.up_before:
                 found[osd] += change.bytes_on(osd)
-    return found
+    return +found
 
 
 class ExecutionSlot:

@@ -125,15 +125,15 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     """
     backfillfull = snapshot.backfillfull_ratio
     full: Set[int] = set()
-    leaving: Dict[int, int] = {}   # OSD → bytes that Ceph is copying away from it
+    leaving: Counter[int] = Counter()   # OSD → bytes that Ceph is copying away from it
     for pg in snapshot.in_flight().values():
         if pg_states.BACKFILL_TOOFULL in pg.state:
             full.update(_too_full_targets(snapshot, pg))
         elif pg_states.has_any(pg.state, pg_states.COPIED):
             for osd, size in snapshot.sized_transfers(pg)[1]:
-                leaving[osd] = leaving.get(osd, 0) + size
+                leaving[osd] += size
     for number, one in snapshot.osds.items():
-        still_to_come = max(0, one.inbound_bytes - leaving.get(number, 0))
+        still_to_come = max(0, one.inbound_bytes - leaving[number])
         if one.reaches(backfillfull, still_to_come):
             full.add(number)
     return frozenset(full)
@@ -192,23 +192,24 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
     return found
 
 
-def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, FrozenSet[int]]:
+def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Set[int]]:
     """Returns pool id → OSDs that its rule may use. If the rule of a pool in `own` is not
     supported, these are the OSDs that hold its PGs."""
-    by_rule: Dict[int, FrozenSet[int]] = {}
-    osds: Dict[int, FrozenSet[int]] = {}
+    by_rule: Dict[int, Set[int]] = {}
+    osds: Dict[int, Set[int]] = {}
+    unknown = set()
     for pool in snapshot.pools.values():
-        if pool.rule is not None and pool.rule_id not in by_rule:
-            by_rule[pool.rule_id] = frozenset(pool.rule.osds())
-        osds[pool.id] = by_rule[pool.rule_id] if pool.rule is not None else frozenset()
-    used: Dict[int, Set[int]] = {
-        pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
-    if not used:
-        return osds
-    for pg in snapshot.pgs.values():
-        if pg.pool in used:
-            used[pg.pool].update(pg.up, pg.acting, pg.holders)
-    osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
+        if pool.rule is None:
+            osds[pool.id] = set()
+            unknown.add(pool.id)
+            continue
+        if pool.rule_id not in by_rule:
+            by_rule[pool.rule_id] = set(pool.rule.osds())
+        osds[pool.id] = by_rule[pool.rule_id]
+    unknown &= own.keys()
+    for pg in snapshot.pgs.values() if unknown else ():
+        if pg.pool in unknown:
+            osds[pg.pool].update(pg.up, pg.acting, pg.holders)
     return osds
 
 
@@ -223,16 +224,15 @@ class InactivePools:
 
     def __init__(self) -> None:
         self._since: Dict[int, float] = {}   # pool → seconds since the epoch
-        self._seen_at: Optional[float] = None
+        self._seen_at = 0.0
 
     def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
         """Takes in a newer snapshot. Returns the pools that have been inactive for a moment
         only."""
         now = snapshot.taken_at
-        earlier = self._seen_at
-        self._seen_at = now
-        if earlier is None or now < earlier:
+        if now < self._seen_at:
             self._since = {}
+        self._seen_at = now
         self._since = {pool: self._since.get(pool, now)
                        for pool, states in snapshot.pool_states.items() if states.inactive}
         return frozenset(pool for pool, since in self._since.items()

@@ -15,7 +15,7 @@ from typing import (
     Any, Container, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
     Sequence, Tuple)
 
-from ..plan.model import PgChange
+from ..plan.model import PgChange, typed
 from ..planner.refusal_census import Census
 from ..runtime.formatting import plural
 from ..runtime.waiting import doubled
@@ -36,15 +36,16 @@ class Refusals(NamedTuple):
     def sentence(self) -> str:
         """Returns the counts of the reason, for people. It is empty if no check rejects the moves,
         or if the state's own sentence says it."""
-        found = self.census.of(self.code)
+        code = self.code
         census = self.census
-        if found is None or self.code in (codes.MIN_GAIN, codes.IMMOVABLE):
+        found = census.of(code)
+        if found is None or code in (codes.MIN_GAIN, codes.IMMOVABLE):
             return ""
         where = (f"{found.pairs} of the {census.pairs} targets for the"
                  f" {plural(census.counted, 'shard')} on osd.{self.osd}")
-        if self.code == codes.GRANULARITY:
+        if code == codes.GRANULARITY:
             return f"whole shards are larger than the difference to {where}"
-        return f"{where} {REASONS[self.code].clause or 'may not be taken for now'}"
+        return f"{where} {REASONS[code].clause or 'may not be taken for now'}"
 
 
 class Verdict(NamedTuple):
@@ -151,38 +152,39 @@ def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange],
     when the next batch is not due.
     """
     deferrals = {change.pgid: deferral for change, deferral in waiting}
-    shards: Dict[Tuple[str, ...], int] = {}
-    first: Dict[Tuple[str, ...], Verdict] = {}
-    osds: Dict[Tuple[str, ...], Counter[int]] = {}
+    rows: Dict[Tuple[str, ...], List[Tuple[int, Verdict]]] = {}   # shards, and why they wait
     others = 0
     for change in wanted:
         deferral = deferrals.get(change.pgid)
         if deferral is None:
             others += change.shards
             continue
-        key = deferral.code, deferral.option, str(deferral.numbers.get("direction", ""))
-        first.setdefault(key, deferral)
-        shards[key] = shards.get(key, 0) + change.shards
-        if "osd" in deferral.numbers:
-            osds.setdefault(key, Counter())[int(deferral.numbers["osd"])] += change.shards
-    groups = [_group(first[key], count, osds.get(key, Counter())) for key, count in shards.items()]
+        key = deferral.code, deferral.option, str(deferral.numbers.get("direction"))
+        rows.setdefault(key, []).append((change.shards, deferral))
+    groups = [_group(alike) for alike in rows.values()]
     if others:
         groups.append(WaitingGroup(code, others, reason=reason))
     return tuple(sorted(groups, key=lambda group: (-group.shards, group.code)))
 
 
-def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
-    limits: List[float] = [deferral.numbers[name] for name in _LIMITS if name in deferral.numbers]
-    most = min(osds, key=lambda osd: (-osds[osd], osd)) if osds else None
+def _group(rows: Sequence[Tuple[int, Verdict]]) -> WaitingGroup:
+    shards = 0
+    osds: Counter[int] = Counter()
+    for count, deferral in rows:
+        shards += count
+        if "osd" in deferral.numbers:
+            osds[deferral.numbers["osd"]] += count
+    first = rows[0][1]
+    numbers = first.numbers
     return WaitingGroup(
-        code=deferral.code,
+        code=first.code,
         shards=shards,
-        option=deferral.option or None,
-        limit=limits[0] if limits else None,
-        osd=most,
+        option=first.option or None,
+        limit=next((numbers[name] for name in _LIMITS if name in numbers), None),
+        osd=min(osds, key=lambda osd: (-osds[osd], osd), default=None),
         osds=len(osds),
-        numbers=deferral.numbers,
-        reason=deferral.reason)
+        numbers=numbers,
+        reason=first.reason)
 
 
 #: A rejection older than this is not reported any more, but still holds.
@@ -292,9 +294,9 @@ def restored(rows: Iterable[Any], now: float) -> Items:
     """Returns the rejections that another mgr has stored, none if they are garbled."""
     found: Items = {}
     try:
-        for pgid, reason, mark, at, is_refused, _, tries in rows:
-            found[pgid] = Rejection(
-                str(reason), mark, min(float(at), now), is_refused, tries=int(tries))
+        for pgid, *fields in rows:
+            item: Rejection = typed(fields, Rejection)
+            found[pgid] = item._replace(at=min(item.at, now))
     except (TypeError, ValueError):
         return {}
     return found
@@ -310,10 +312,6 @@ class Cooldown:
     def start(self, pgids: Iterable[str], now: float) -> None:
         """Starts the cooldown of PGs that have been sent, or starts it again."""
         self.moved = {**self.moved, **dict.fromkeys(pgids, now)}
-
-    def restore(self, moved: Mapping[str, float]) -> None:
-        """Takes over the moves of the last mgr: pgid → when."""
-        self.moved = dict(moved)
 
     def observe(self, now: float, pgids: Container[str]) -> None:
         """Forgets PGs that are gone, and shortens waits if the clock was set back."""
@@ -344,11 +342,6 @@ class ExcludedPgs(NamedTuple):
     def rejected(self) -> FrozenSet[str]:
         """The PGs whose upmap items the monitor did not keep, or that an OSD withheld."""
         return frozenset([pgid for pgid, code in self.codes.items() if code in _OF_MONITOR])
-
-    @property
-    def cooling(self) -> FrozenSet[str]:
-        """The others."""
-        return frozenset(self.codes) - self.rejected
 
     def seconds_of(self, code: str) -> float:
         """Returns the seconds until no PG is left alone for this reason any more."""

@@ -7,7 +7,7 @@ yet are added to it.
 from __future__ import annotations
 
 import math
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
 from ..snapshot import pg_states
@@ -56,17 +56,15 @@ class PendingMoves:
         #: (when it was seen, seconds since the epoch; the shards that its OSDs gained): the OSDs
         #: may not have reported their new utilization
         self.arrivals: List[Tuple[float, SizedShards]] = []
-        #: PGs that the last mgr had sent a while ago, or had in flight for longer
-        self.sent_before: FrozenSet[str] = frozenset()
 
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = before.changed_shards(pg, change.up_after)
-        coming = tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains])
-        leaving = tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses])
+        coming = [(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains]
+        leaving = [(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses]
         self.entries[change.pgid] = _pending(
-            pg, change.shards, coming, leaving, before.epoch + 1, now)._replace(before=before.epoch)
+            pg, change.shards, coming, leaving, before.epoch + 1, now, before.epoch)
 
     def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
                         now: float) -> None:
@@ -84,8 +82,8 @@ class PendingMoves:
             if pg.is_moving and pg_states.REMAPPED in pg.state:
                 continue
             pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
-            coming = tuple([(target, pg.shard_bytes) for _, target in pairs])
-            leaving = tuple([(source, pg.shard_bytes) for source, _ in pairs])
+            coming = [(target, pg.shard_bytes) for _, target in pairs]
+            leaving = [(source, pg.shard_bytes) for source, _ in pairs]
             move = _pending(pg, len(pairs) or 1, coming, leaving, before + 1, sent_at)
             self.entries[pgid] = move._replace(heard_by=now + _HEARD_SECONDS)
 
@@ -97,11 +95,11 @@ class PendingMoves:
                 return True
         return False
 
-    def restore_log_recovery(self, snapshot: Snapshot) -> None:
+    def restore_log_recovery(self, snapshot: Snapshot, sent: Container[str]) -> None:
         """Adds PGs that an upmap item has moved at any time, and that wait for recovery by their
         log: Ceph counts such copies as degraded, and none of them as misplaced.
 
-        Adds a PG whose old OSD is not known only if the last mgr has sent it.
+        Adds a PG whose old OSD is not known only if the last mgr has `sent` it.
         """
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or pg_states.DEGRADED not in pg.state:
@@ -110,9 +108,9 @@ class PendingMoves:
             moved = {target for _, target in snapshot.items_of(pgid)}
             if not gains or not moved.issuperset(gains):
                 continue
-            if len(losses) == len(gains) or pgid in self.sent_before:
-                coming = tuple([(osd, pg.shard_bytes) for osd in gains])
-                leaving = tuple([(osd, pg.shard_bytes) for osd in losses])
+            if len(losses) == len(gains) or pgid in sent:
+                coming = [(osd, pg.shard_bytes) for osd in gains]
+                leaving = [(osd, pg.shard_bytes) for osd in losses]
                 self.entries[pgid] = _pending(
                     pg, len(gains), coming, leaving, snapshot.epoch, snapshot.taken_at)
 
@@ -177,7 +175,7 @@ class PendingMoves:
 
 
 def _pending(pg: Pg, shards: int, gains: SizedShards, losses: SizedShards, epoch: int,
-             sent_at: float) -> PendingMove:
+             sent_at: float, before: Optional[int] = None) -> PendingMove:
     return PendingMove(
         copies=pg.objects * shards,
         shards=shards,
@@ -185,7 +183,8 @@ def _pending(pg: Pg, shards: int, gains: SizedShards, losses: SizedShards, epoch
         epoch=epoch,
         sent_at=sent_at,
         gains=gains,
-        losses=losses)
+        losses=losses,
+        before=before)
 
 
 def misplaced_copies(snapshot: Snapshot, pg: Pg) -> int:
@@ -201,9 +200,10 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if not pg.state or pg_states.has_any(pg.state, pg_states.UNREPORTED):
+    state = pg.state
+    if not state or pg_states.has_any(state, pg_states.UNREPORTED):
         return False
-    if as_degraded and pg_states.DEGRADED in pg.state:   # it may wait for recovery by its log
+    if as_degraded and pg_states.DEGRADED in state:   # it may wait for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
@@ -211,7 +211,7 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     # remapped when we sent it
     if entry.before is None or pg.reported_epoch <= entry.before:
         return False
-    return pg_states.REMAPPED in pg.state
+    return pg_states.REMAPPED in state
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:

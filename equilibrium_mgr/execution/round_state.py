@@ -65,7 +65,7 @@ class ReliefReservation:
     def __init__(self, max_backfills: int) -> None:
         """`max_backfills`: shards that may leave an OSD at a time; 0 means any number."""
         self._max_backfills = max_backfills
-        self._waiting: Dict[int, int] = {}   # overfull OSD → changes that wait
+        self._waiting: Counter[int] = Counter()   # overfull OSD → changes that wait
         self._osds: Dict[int, int] = {}      # OSD → the overfull OSD that it is kept for
         self.copies = 0                      # object copies that the relief misplaces
         self.first: Optional[int] = None     # the first OSD whose relief has to wait
@@ -76,8 +76,8 @@ class ReliefReservation:
             self.first = relieves
         for osd in osds:
             self._osds.setdefault(osd, relieves)
-        waiting = self._waiting[relieves] = self._waiting.get(relieves, 0) + 1
-        if waiting <= self._max_backfills or not self._max_backfills:
+        self._waiting[relieves] += 1
+        if self._waiting[relieves] <= self._max_backfills or not self._max_backfills:
             self.copies += copies
 
     def sharing(self, osds: Sequence[int]) -> Optional[int]:
@@ -181,7 +181,7 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         gains = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.gains]
         losses = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.losses]
-        self.traffic.add(tuple(gains), tuple(losses))
+        self.traffic.add(gains, losses)
         if self._shards is not None:
             self._shards.update(candidate.gains)
 

@@ -17,10 +17,11 @@ at once with the corrected sizes, and `execute` those of its plan.
 """
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import (
     Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple)
 
-from ..plan.model import PgChange
+from ..plan.model import PgChange, typed
 from ..runtime.formatting import format_bytes, format_deadline
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Osd, Snapshot, pool_of
@@ -156,17 +157,18 @@ class SizeCorrections:
         That is the correction of the time when they were sent, plus the new excess.
         """
         now = snapshot.taken_at
-        bytes_of: Dict[int, int] = {}      # pool id → bytes that have arrived
-        objects_of: Dict[int, int] = {}
-        added_of: Dict[int, float] = {}    # of these bytes, the corrections of then
+        number = osd.id
+        bytes_of: Counter[int] = Counter()      # pool id → bytes that have arrived
+        objects_of: Counter[int] = Counter()
+        added_of: Dict[int, float] = defaultdict(float)   # of these, the corrections of then
         for pgid, measured in watch.pgids.items():
             pg = snapshot.pgs.get(pgid)
-            if pg is None or osd.id not in pg.up or osd.id not in pg.acting:
+            if pg is None or number not in pg.up or number not in pg.acting:
                 continue
-            size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
-            bytes_of[pg.pool] = bytes_of.get(pg.pool, 0) + size
-            objects_of[pg.pool] = objects_of.get(pg.pool, 0) + pg.objects
-            added_of[pg.pool] = added_of.get(pg.pool, 0.0) + measured * pg.objects
+            pool = pg.pool
+            bytes_of[pool] += osd.device_bytes(snapshot.shard_bytes(pg, number, pg.up))
+            objects_of[pool] += pg.objects
+            added_of[pool] += measured * pg.objects
         excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
         excess -= sum(added_of.values())
         arrived = sum(bytes_of.values())
@@ -195,12 +197,13 @@ class SizeCorrections:
         stopped = dict(self.stopped)
         added = dict(self.bytes_per_object)
         for found, measured in findings.items():
-            known = stopped.pop(found.pool, found)
+            pool = found.pool
+            known = stopped.pop(pool, found)
             if known.until <= found.found_at:   # it was tried again
                 known = found._replace(tries=known.tries + 1)
-            stopped[found.pool] = max(known, found, key=_excess)._replace(
+            stopped[pool] = max(known, found, key=_excess)._replace(
                 found_at=known.found_at, tries=known.tries)
-            added[found.pool] = max(added.pop(found.pool, 0.0), measured)
+            added[pool] = max(added.pop(pool, 0.0), measured)
         self.measured_at = max([self.measured_at] + [found.found_at for found in findings])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
@@ -247,11 +250,12 @@ class SizeCorrections:
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Restores the state of another mgr. Ignores a state that it cannot read."""
         try:
-            rows = [_restored(*row) for row in dump.get("stopped", ())]
+            rows: List[Misprediction] = [
+                typed(row, Misprediction) for row in dump.get("stopped", ())]
             added = {int(pool): float(value)
                      for pool, value in dump.get("bytes_per_object", {}).items()}
             self.measured_at = float(dump.get("measured_at", 0.0))
-        except (AttributeError, TypeError, ValueError, OverflowError):
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return
         self.stopped = {found.pool: found for found in rows}
         self.bytes_per_object = {pool: value for pool, value in added.items()
@@ -263,13 +267,6 @@ def sentence(found: Misprediction, name: str) -> str:
     return (f"pool '{name}' took {format_bytes(found.measured_bytes)} on osd.{found.osd} where"
             f" {format_bytes(found.predicted_bytes)} were predicted; a few of its shards go"
             f" again from {format_deadline(found.until)}, with the measured size")
-
-
-def _restored(pool: Any, osd: Any, predicted: Any, measured: Any, found_at: Any, tries: Any = 1,
-              *_newer: Any) -> Misprediction:
-    """Returns a misprediction as `to_dict` has written it. Versions before wrote no tries."""
-    return Misprediction(
-        int(pool), int(osd), int(predicted), int(measured), float(found_at), int(tries))
 
 
 def _shrunk_bytes(number: int, watch: _Watch, snapshot: Snapshot) -> int:

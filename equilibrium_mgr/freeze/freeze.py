@@ -15,8 +15,8 @@ from itertools import combinations, islice, permutations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
-from ..plan.model import FREEZE, PgChange, Plan, Usage
-from ..plan.options import AIMS, effective_fill_limit
+from ..plan.model import FREEZE, PgChange, Plan
+from ..plan.options import effective_fill_limit
 from ..planner.planner import CONVERGED
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
@@ -287,22 +287,22 @@ def freeze(snapshot: Snapshot) -> Freeze:
     remapped = snapshot.in_flight()
     given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
-        pin = pin_of(snapshot, pg, given)
+        up, items, count, moving, obstacle = pin_of(snapshot, pg, given)
+        pgid = pg.pgid
+        size = pg.shard_bytes
+        objects = pg.objects
         leaving = shard_changes(pg.acting, pg.up, snapshot.is_positional(pg))[1]
         # a shard that no OSD serves is degraded, not misplaced
-        copies += len([osd for osd in leaving if osd != NO_OSD]) * pg.objects
-        if pin.shards:
-            shards += pin.shards
-            pinned_bytes += pin.shards * pg.shard_bytes
-            pinned_copies += pin.shards * pg.objects
-            changes.append(PgChange(pg.pgid, pg.raw, pg.up, pin.up, pin.items, 0, pg.shard_bytes,
-                                    pg.objects))
-        if pin.obstacle is not None and pin.moving:
-            unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
-                                     pin.obstacle))
-            skipped[pin.obstacle] += pin.moving
+        copies += len([osd for osd in leaving if osd != NO_OSD]) * objects
+        if count:
+            shards += count
+            pinned_bytes += count * size
+            pinned_copies += count * objects
+            changes.append(PgChange(pgid, pg.raw, pg.up, up, items, 0, size, objects))
+        if obstacle is not None and moving:
+            unpinned.append(Unpinned(pgid, moving, moving * size, obstacle))
+            skipped[obstacle] += moving
     plan = Plan(epoch=snapshot.epoch, stop_reason=CONVERGED, moves=(),
-                changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
-                skipped=dict(sorted(skipped.items())), aim=AIMS[0], bounds={}, kind=FREEZE)
+                changes=tuple(changes), skipped=dict(sorted(skipped.items())), kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,
                   tuple(unpinned))

@@ -103,28 +103,26 @@ def summarize_osds(tree: Mapping[str, Any],
 
     An OSD under several roots has the largest of its CRUSH weights.
     """
-    reports = {int(stats["osd"]): stats for stats in osd_stats}
+    reports = {stats["osd"]: stats for stats in osd_stats}
     osds: Dict[int, OsdSummary] = {}
     for node in chain(tree.get("nodes", ()), tree.get("stray", ())):   # stray: outside of CRUSH
         if node.get("type") != "osd" or not node.get("exists", 1):
             continue
-        osd = int(node["id"])
-        weight = float(node.get("crush_weight", 0.0))
+        osd = node["id"]
+        weight = node.get("crush_weight", 0.0)
         if osd in osds:
             osds[osd] = osds[osd]._replace(crush_weight=max(weight, osds[osd].crush_weight))
             continue
         reweight = float(node.get("reweight", 0.0))
         report = reports.get(osd, _NOTHING)
         statfs = report.get("statfs") or _NOTHING
-        size = int(statfs.get("total", 0))
+        size = statfs.get("total", 0)
         used = None
         if size > 0:
-            used = max(0, size - int(statfs.get("available", 0)))
-        is_up = node.get("status") == "up"
-        device_class = str(node.get("device_class", ""))
+            used = max(0, size - statfs.get("available", 0))
         osds[osd] = OsdSummary(   # by position: takes half the time, in each round
-            is_up, reweight > 0.0, reweight, weight, None if used is None else size, used,
-            device_class, report.get("num_pgs"))
+            node.get("status") == "up", reweight > 0.0, reweight, weight,
+            size or None, used, node.get("device_class", ""), report.get("num_pgs"))
     return MappingProxyType(osds)
 
 
@@ -133,14 +131,13 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
     """Returns pool id → its summary, by the rows of get('pool_stats') and get('pg_status')."""
     states: Dict[int, Mapping[str, int]] = {}
     for row in pg_status.get("pgs_by_pool_state", []):
-        states[int(row["pool_id"])] = MappingProxyType({
-            str(entry["state_name"]): int(entry["count"]) for entry in row["pg_state_counts"]})
+        states[row["pool_id"]] = MappingProxyType({
+            entry["state_name"]: entry["count"] for entry in row["pg_state_counts"]})
     pools: Dict[int, PoolSummary] = {}
     for row in pool_stats:
-        pool = int(row["poolid"])
+        pool = row["poolid"]
         omap_bytes = row.get("stat_sum", {}).get("num_omap_bytes", 0)
-        pools[pool] = PoolSummary(
-            int(row.get("num_pg", 0)), states.get(pool, _NOTHING), int(omap_bytes))
+        pools[pool] = PoolSummary(row.get("num_pg", 0), states.get(pool, _NOTHING), omap_bytes)
     return MappingProxyType(pools)
 
 

@@ -128,7 +128,7 @@ class Gateway:
         Raises NotReady.
         """
         osdmap = self._mgr.get_osdmap()
-        epoch = int(osdmap.get_epoch())
+        epoch = osdmap.get_epoch()
         flags, client = self._settings_of_map(epoch) if with_map_settings else (None, None)
         osd_stats = self._get("osd_stats")["osd_stats"]
         pg_status = self._get("pg_status")
@@ -139,11 +139,11 @@ class Gateway:
         return ClusterSummary(
             taken_at=now,
             epoch=epoch,
-            crush_version=int(osdmap.get_crush_version()),
+            crush_version=osdmap.get_crush_version(),
             osds=osds,
             pools=summarize_pools(pool_stats, pg_status),
-            misplaced_copies=int(pg_status.get("misplaced_objects", 0)),
-            degraded_copies=int(pg_status.get("degraded_objects", 0)),
+            misplaced_copies=pg_status.get("misplaced_objects", 0),
+            degraded_copies=pg_status.get("degraded_objects", 0),
             mon_connected=self.have_mon_connection(),
             builtin_active=self.builtin_balancer_active(),
             fullness=fullness_of(self._get("health")["json"]),
@@ -200,7 +200,7 @@ class Gateway:
         found: Dict[int, PoolSpaceNow] = {}
         for pool in self._get("df").get("pools", []):
             figures = map(pool.get("stats", {}).get, ("stored", "percent_used", "max_avail"))
-            found[int(pool["id"])] = PoolSpaceNow(str(pool["name"]), *figures)
+            found[pool["id"]] = PoolSpaceNow(pool["name"], *figures)
         return found
 
     def device_classes(self) -> Set[str]:
@@ -614,17 +614,18 @@ class StrictGateway(Gateway):
             snapshot = self.snapshot()
         except NotReady as error:
             return f"no snapshot yet: {error}"
+        osds = snapshot.osds
         self.up_sets_without((), list(snapshot.pgs)[:1])
-        self.op_latency(snapshot.osds)
-        self.stacked_backfills(snapshot.osds)
-        self.copying_options(min(snapshot.osds))
+        self.op_latency(osds)
+        self.stacked_backfills(osds)
+        self.copying_options(min(osds))
         answer = "no answer of a monitor"
         if flags is not None:
             answer = f"flags: {', '.join(sorted(flags)) or 'none'}"
         classes = ", ".join(sorted(self.device_classes()))
         pgs = len(snapshot.pgs)
         pools = len(snapshot.pools)
-        return (f"read {len(snapshot.osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at"
+        return (f"read {len(osds)} OSDs ({classes}) and {pgs} PGs of {pools} pools at"
                 f" epoch {snapshot.epoch}, {answer}")
 
 

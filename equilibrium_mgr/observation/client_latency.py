@@ -72,18 +72,19 @@ class LatencyWatch:
         found = read({*watched, *self._before})
         self._compare(now, [osd for osd in watched if osd in found], watched, found)
         self._forget(now)
-        self._points.append((now, {osd: found[osd] for osd in self._before}))
-        if not self._before:
+        quiet = self._before
+        self._points.append((now, {osd: found[osd] for osd in quiet}))
+        if not quiet:
             return None
         recent = _Mean()
         before = _Mean()
-        for osd, (nanoseconds, ops) in self._before.items():
+        for osd, (nanoseconds, ops) in quiet.items():
             first = next(point[osd] for _, point in self._points if osd in point)
             taken, count = _since(first, found[osd])
             recent.add(taken, count)
             if ops:   # each OSD counts by its present ops, so that both means are of the same OSDs
                 before.add(count * nanoseconds / ops, count)
-        return ClientLatency(len(self._before), recent.seconds, before.seconds)
+        return ClientLatency(len(quiet), recent.seconds, before.seconds)
 
     def _compare(self, now: float, known: Collection[int], watched: Collection[int],
                  found: Mapping[int, Counters]) -> None:
@@ -104,12 +105,13 @@ class LatencyWatch:
     def _forget(self, now: float) -> None:
         """Forgets points older than the last minutes, or of the future if the clock was set
         back."""
-        while self._points:
-            is_future = self._points[-1][0] > now
-            is_old = len(self._points) > 1 and self._points[1][0] <= now - RECENT_SECONDS
+        points = self._points
+        while points:
+            is_future = points[-1][0] > now
+            is_old = len(points) > 1 and points[1][0] <= now - RECENT_SECONDS
             if not is_future and not is_old:
                 return
-            self._points.popleft()
+            points.popleft()
 
 
 def _since(then: Counters, now: Counters) -> Counters:

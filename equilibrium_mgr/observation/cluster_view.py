@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache, partial
 from typing import (
     Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
@@ -53,9 +53,10 @@ def count_placement(snapshot: Snapshot) -> PlacementCounts:
         acting.update(pg.acting)
     now: Dict[int, Dict[int, float]] = {}
     for pg in snapshot.in_flight().values():
-        if pg.pool not in now:
-            now[pg.pool] = dict(soon[pg.pool])
-        recount(now[pg.pool], snapshot.pools[pg.pool], pg.pgid, pg.up, pg.holders)
+        pool = pg.pool
+        if pool not in now:
+            now[pool] = dict(soon[pool])
+        recount(now[pool], snapshot.pools[pool], pg.pgid, pg.up, pg.holders)
     return PlacementCounts(soon, {**soon, **now}, acting)
 
 
@@ -132,22 +133,18 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
     (PeeringState::WaitLocalRecoveryReserved), even the OSD that the shard leaves.
     """
     found: Dict[Tuple[str, int], List[str]] = {}   # (state, OSD) → PGs
-    needed: Dict[Tuple[str, int], float] = {}
+    most: Dict[str, float] = defaultdict(float)   # state → utilization; one ratio is for all OSDs
     waiting = [pg for pg in piecewise(snapshot.pgs.values(), _STATES_A_PIECE)
                if TOOFULL in pg.state]
     for pg in sorted(waiting, key=lambda pg: (pg.pool, pg_number(pg.pgid))):
         state = BACKFILL_TOOFULL if BACKFILL_TOOFULL in pg.state else RECOVERY_TOOFULL
         for osd, utilization in _too_full_osds(snapshot, pg, state):
-            key = state, osd
-            found.setdefault(key, []).append(pg.pgid)
-            needed[key] = max(needed.get(key, 0.0), utilization)
+            found.setdefault((state, osd), []).append(pg.pgid)
+            with_all = 0.0
             if state == BACKFILL_TOOFULL:
                 one = snapshot.osds[osd]
                 with_all = (one.used_bytes + one.inbound_bytes) / one.size_bytes
-                needed[key] = max(needed[key], with_all)
-    most: Dict[str, float] = {}   # one ratio is for all OSDs
-    for (state, _), ratio in needed.items():
-        most[state] = max(most.get(state, ratio), ratio)
+            most[state] = max(most[state], utilization, with_all)
     entries: List[TooFull] = []
     for (state, osd), pgids in found.items():
         utilization = snapshot.osds[osd].utilization or 0.0
@@ -244,8 +241,6 @@ class ClusterView(NamedTuple):
     #: statistics do not show yet
     used_soon: Mapping[int, int]
     growth_now: Callable[[], Optional[Mapping[int, float]]]   # of `counts.now`
-    #: OSD id → used bytes of its device, if its size_factor is not 1
-    device_used_now: Mapping[int, int]
     #: DOWN … → id → when it was first seen, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]]
     rates: TransferRates = TransferRates()   # at which shards have arrived so far
@@ -281,14 +276,15 @@ class ClusterView(NamedTuple):
         If Ceph's count has grown since the snapshot, it now shows as many of ours. Once all OSDs
         have reported for a while it shows all.
         """
-        if not self.snapshot.object_copies:
+        snapshot = self.snapshot
+        if not snapshot.object_copies:
             return 0.0
         copies = self.misplaced_copies
-        is_counted = (self.statistics_at or 0.0) > self.snapshot.taken_at + _COUNTED_SECONDS
+        is_counted = (self.statistics_at or 0.0) > snapshot.taken_at + _COUNTED_SECONDS
         if not is_counted:
-            grown = max(0, self.misplaced_copies - self.snapshot.misplaced_copies)
+            grown = max(0, copies - snapshot.misplaced_copies)
             copies += max(0, self.uncounted_copies - grown)
-        return copies / self.snapshot.object_copies
+        return copies / snapshot.object_copies
 
     def utilization_now(self, osd: int) -> float:
         """Returns the utilization that the OSD reports; 0 if its size is unknown."""
@@ -382,8 +378,6 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         moving=moving_totals(flying),
         used_soon=_with_unseen(snapshot, target, pending),
         growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
-        device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
-                         if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, troubles))
 
 
@@ -438,11 +432,6 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
                    for number, states in snapshot.pool_states.items()}
     fields = {**map_fields, "epoch": snapshot.epoch, "pool_states": pool_states}
     observed = snapshot._replace(**fields)
-    device_used = dict(view.device_used_now)
-    for number in view.device_used_now:
-        reported = summary.osds.get(number)
-        if reported is not None and reported.used_bytes is not None:
-            device_used[number] = reported.used_bytes
     moving: Set[Optional[int]] = set()
     for move in view.movements:
         moving.update((move.source, move.target))
@@ -462,7 +451,6 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
         misplaced_copies=summary.misplaced_copies,
         classes_now=class_usage(now, used, with_drained=True),   # of OSDs that are up now
         used_now=used,
-        device_used_now=device_used,
         used_soon=used_soon,
         utilization_bounds=_bounds_now(view.utilization_bounds, now, used_soon),
         soon=lru_cache(1)(lambda: counted_usage(snapshot, target, view.counts.soon)),

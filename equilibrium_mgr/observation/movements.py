@@ -96,18 +96,13 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     """Returns the sums of movements."""
-    ours: List[Movement] = []
-    others: List[Movement] = []
-    own_bytes = other_bytes = 0
-    for movement in found:
-        if movement.origin == PLAN:
-            ours.append(movement)
-            own_bytes += movement.left_bytes
-        else:
-            others.append(movement)
-            other_bytes += movement.left_bytes
-    return MovingTotals(len(ours), own_bytes, by_state(ours),
-                        len(others), other_bytes, by_state(others))
+    ours = [one for one in found if one.origin == PLAN]
+    others = [one for one in found if one.origin != PLAN]
+    return MovingTotals(*_sums(ours), *_sums(others))
+
+
+def _sums(found: Sequence[Movement]) -> Tuple[int, int, Sequence[Mapping[str, Any]]]:
+    return len(found), sum([one.left_bytes for one in found]), by_state(found)
 
 
 def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
@@ -134,12 +129,13 @@ def _state_of(pg: Pg) -> str:
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
     """Returns the shards of a pending move that the snapshot does not show yet."""
     pg = snapshot.pgs.get(pgid)
-    if pg is None or pg.is_moving or not entry.shards:
+    shards = entry.shards
+    if pg is None or pg.is_moving or not shards:
         return []
     sizes = dict(entry.gains)
-    mean = entry.bytes // entry.shards
-    pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
-    pairs += [(None, None)] * (entry.shards - len(pairs))
+    mean = entry.bytes // shards
+    pairs = list(zip_longest(entry.sources, entry.targets))[:shards]
+    pairs += [(None, None)] * (shards - len(pairs))
     state = _state_of(pg)   # after a failover only this shows that recovery by log fills a new OSD
     found: List[Movement] = []
     for source, target in pairs:
@@ -192,22 +188,23 @@ class _Origins:
 
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
         """Returns the origin of one shard in flight."""
-        entry = self._pending.get(pg.pgid)
+        pgid = pg.pgid
+        entry = self._pending.get(pgid)
         if entry is not None and (target in entry.targets or not entry.targets):
             return PLAN
-        known = self._known.get((pg.pgid, target))
+        known = self._known.get((pgid, target))
         if known is not None and (known != RECOVERY or source is None):
             return known   # an OSD with the lost copy may come back
         if source is None:
             return RECOVERY
-        is_ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
+        is_ours = pgid in self._sent and (self._earlier is None or known is not None)
         if target not in pg.raw and any(to == target for _, to in items):
             return PLAN if is_ours else UPMAP
         # its target is in the raw mapping: CRUSH maps it differently, or an item was removed
         pool = self._pools[pg.pool]
         if pool.touched:
             return PG_NUM
-        earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
+        earlier = self._earlier.pgs.get(pgid) if self._earlier is not None else None
         if earlier is None:
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
@@ -464,27 +461,24 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
     be sent to it. Returns None if something is left and nothing has arrived yet."""
-    left = dict(wanted)
+    left = Counter(wanted)
     own = sum(wanted.values())
-    targets: Set[int] = set()
-    for osd, count in wanted.items():
-        if count > 0:
-            targets.add(osd)
+    targets = {osd for osd, count in wanted.items() if count > 0}
     for shard in movements:
         is_ours = shard.origin == PLAN
         if is_ours:
             own += shard.left_bytes
         if shard.target is None:
             continue
-        left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
+        left[shard.target] += shard.left_bytes
         if is_ours:
             targets.add(shard.target)
+    found = TimeLeft(0.0, None)
     if not own:
-        return TimeLeft(0.0, None)
+        return found
     rate = _typical(rates.by_osd.values())
     if rate <= 0.0:
         return None
-    found = TimeLeft(0.0, None)
     if targets:
         last = max(sorted(targets), key=lambda osd: left[osd])
         found = TimeLeft(left[last] / rate, last)

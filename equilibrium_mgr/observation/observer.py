@@ -96,9 +96,10 @@ class ClusterObserver:
     def begin_round(self, settings: Settings) -> bool:
         """Puts the limit in force into the view. Returns True if a command has requested a snapshot
         since the last round."""
-        if self.view is not None:
-            self.view = self.view._replace(
-                max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
+        view = self.view
+        if view is not None:
+            self.view = view._replace(
+                max_misplaced_ratio=self.max_misplaced_ratio(view.snapshot, settings))
         requested = self._is_requested
         self._is_requested = False
         return requested
@@ -134,10 +135,11 @@ class ClusterObserver:
         summary = self._gateway.summary(with_map_settings=True)
         self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
-        if self.view is not None:
-            self.view = self.view._replace(
+        view = self.view
+        if view is not None:
+            self.view = view._replace(
                 misplaced_copies=summary.misplaced_copies,
-                uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False),
+                uncounted_copies=self._pending.uncounted_copies(view.snapshot, False),
                 statistics_at=summary.statistics_at,
                 stale_osds=summary.stale_osds)
         return summary
@@ -173,24 +175,27 @@ class ClusterObserver:
         bounds = (before.utilization_bounds if same_bounds and before is not None
                   else self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
-        self.view = make_view(snapshot, bounds, self._pending,
-                              self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                              self._cooldown.moved.keys() | self._pending.sent_before, before)
+        view = make_view(snapshot, bounds, self._pending,
+                         self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
+                         self._cooldown.moved, before)
+        summary = self._last_summary
+        if summary is not None:
+            view = view._replace(
+                statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
         try:   # these are only shown: neither a round nor `off` may fail because of them
             if before is not None:
                 elapsed = snapshot.taken_at - before.snapshot.taken_at
-                self.view = self.view._replace(rates=measured_rates(
-                    before.rates, before.movements, elapsed, snapshot, self.view.movements))
-            self._observe_osds_of_moves(self.view, before)
+                view = view._replace(rates=measured_rates(
+                    before.rates, before.movements, elapsed, snapshot, view.movements))
+            view = self._with_osds_of_moves(view, before)
         except Exception:
             self._log.exception("rates, latency and backfills cannot be measured")
-        if self._last_summary is not None:
-            self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
-                                           stale_osds=self._last_summary.stale_osds)
+        self.view = view
 
-    def _observe_osds_of_moves(self, view: ClusterView, before: Optional[ClusterView]) -> None:
-        """Measures how long clients wait at the OSDs of our moves, and asks which of these OSDs run
-        several backfills at a time."""
+    def _with_osds_of_moves(self, view: ClusterView,
+                            before: Optional[ClusterView]) -> ClusterView:
+        """Returns the view with how long clients wait at the OSDs of our moves, and with those of
+        these OSDs that run several backfills at a time."""
         osds = _osds_of_own_moves(view)
         found: Mapping[int, int] = {}
         if osds and before is not None:
@@ -199,7 +204,7 @@ class ClusterObserver:
         if osds and not 0.0 <= now - self._backfills_at < _BACKFILLS_SECONDS:
             self._backfills_at = now
             found = self._gateway.stacked_backfills(osds)
-        self.view = view._replace(
+        return view._replace(
             stacked_backfills=found,
             copying_options=self._gateway.copying_options(min(view.snapshot.osds)),
             client_latency=self._latency.observe(self._clock(), osds, self._gateway.op_latency))
@@ -213,10 +218,12 @@ class ClusterObserver:
 
     def count_submitted(self) -> None:
         """Adds the moves that were sent since the view was made to its misplaced copies."""
-        if self.view is not None:
-            self.view = self.view._replace(
-                misplaced_copies=self.view.snapshot.misplaced_copies,
-                uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False))
+        view = self.view
+        if view is not None:
+            snapshot = view.snapshot
+            self.view = view._replace(
+                misplaced_copies=snapshot.misplaced_copies,
+                uncounted_copies=self._pending.uncounted_copies(snapshot, False))
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
         """Returns the misplaced limit, a ratio of object copies: the option, or Ceph's
@@ -280,8 +287,9 @@ def _is_due_at_rest(then: ClusterSummary, now: ClusterSummary, elapsed: float,
 def _longest_seconds(summary: ClusterSummary) -> float:
     """Returns the longest time between two snapshots of a cluster that is not idle."""
     fullness = summary.fullness
-    if fullness.backfillfull or fullness.full or _are_toofull(summary):
-        return _SPACE_SECONDS   # each OSD that deletes a shard lets another move go
+    # each OSD that deletes a shard lets another move go
+    if fullness.backfillfull or fullness.full or _count_pgs(summary, pg_states.FULL):
+        return _SPACE_SECONDS
     return LONGEST_SECONDS
 
 
@@ -315,11 +323,6 @@ def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """Returns the number of PGs in a state of copying. They stay in it while a flag stops them."""
     return _count_pgs(summary, pg_states.COPIED)
-
-
-def _are_toofull(summary: ClusterSummary) -> bool:
-    """Returns True if PGs wait because an OSD is too full for them."""
-    return _count_pgs(summary, pg_states.FULL) > 0
 
 
 def _count_pgs(summary: ClusterSummary, states: FrozenSet[str]) -> int:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import Dict
 
-from ..runtime.time_slice import grouped, piecewise
+from ..runtime.time_slice import grouped
 from ..snapshot.model import Osd, Snapshot
+from ..snapshot.operator_weights import subtract_shards
 from .usage import with_chance
 
 #: Bytes that differ by more than this ratio of the size are unequal.
 _CLEAR_DIFFERENCE = 0.03
-
-_PGS_A_PIECE = 500   # between two yields: about a millisecond
 
 
 def without_fixed_bytes(snapshot: Snapshot) -> Snapshot:
@@ -46,9 +45,5 @@ def _fixed_bytes(snapshot: Snapshot) -> Dict[int, int]:
     fixed: Dict[int, int] = {
         osd.id: osd.target_bytes - osd.padding_bytes for osd in snapshot.osds.values()
         if osd.share >= 1.0 and osd.unusable_reason() is None}
-    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        pool = snapshot.pools[pg.pool]
-        for osd in pg.up:
-            if osd in fixed:
-                fixed[osd] -= pool.bytes_on(pg.shard_bytes, osd, pg.up)
+    subtract_shards(fixed, snapshot.pgs.values(), snapshot.pools)
     return fixed

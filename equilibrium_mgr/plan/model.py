@@ -15,11 +15,11 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..snapshot import pg_states
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
+from .options import AIMS
 
 
-BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
+KINDS = BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
     "balance", "undo", "cancel", "freeze", "repair", "drain")
-KINDS = (BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN)
 
 #: Plans of these kinds move no data: flags, degraded PGs and limits of movement do not stop them.
 #: Changes that would move data after all are dropped.
@@ -230,11 +230,11 @@ class Plan(NamedTuple):
     stop_reason: str
     moves: Tuple[Move, ...]
     changes: Tuple[PgChange, ...]
-    before: Usage
-    after: Usage
-    skipped: Dict[str, int]      # reason → PGs or OSDs left out for it; shards by a freeze
-    aim: str                     # one of AIMS
-    bounds: Dict[str, float]     # OSD set → lower bound of the highest utilization
+    before: Usage = Usage({}, {})   # until the figures are known
+    after: Usage = Usage({}, {})
+    skipped: Dict[str, int] = {}    # reason → PGs or OSDs left out for it; shards by a freeze
+    aim: str = AIMS[0]
+    bounds: Dict[str, float] = {}   # OSD set → lower bound of the highest utilization
     topology: str = ""           # `topology_of` its snapshot
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done
@@ -272,11 +272,11 @@ class Plan(NamedTuple):
             "changes": [_stored(change) for change in self.changes],
             "before": usage_to_dict(self.before),
             "after": usage_to_dict(self.after),
-            "skipped": dict(self.skipped),
+            "skipped": self.skipped,
             "aim": self.aim,
-            "bounds": dict(self.bounds),
+            "bounds": self.bounds,
             "topology": self.topology,
-            "pool_pgs": dict(self.pool_pgs),
+            "pool_pgs": self.pool_pgs,
             "stuck": [list(stuck) for stuck in self.stuck],
             "kind": self.kind,
         }
@@ -358,9 +358,8 @@ def typed(value: Any, hint: Any) -> Any:
 def _number(value: Any, hint: Any) -> Any:
     """Returns a value that was read from JSON as an int or a float."""
     allowed = (int, float) if hint is float else int
-    if isinstance(value, bool) or not isinstance(value, allowed):
-        raise ValueError(_WRONG_TYPE)
-    if not abs(value) < _MOST:   # also of NaN
+    is_number = isinstance(value, allowed) and not isinstance(value, bool)
+    if not is_number or not abs(value) < _MOST:   # also of NaN
         raise ValueError(_WRONG_TYPE)
     return value
 

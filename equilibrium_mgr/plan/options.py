@@ -59,6 +59,16 @@ class PlanOptions(NamedTuple):
     #: the moves that sources, targets, pools and classes allow, in words; empty: all moves
     limited_to: str = ""
 
+    def may_get(self, osd: int) -> bool:
+        """Returns True if shards may come to an OSD."""
+        return self.targets is None or osd in self.targets
+
+    def may_give(self, osd: int, device_class: str) -> bool:
+        """Returns True if shards may leave an OSD."""
+        if self.device_classes is not None and device_class not in self.device_classes:
+            return False
+        return self.sources is None or osd in self.sources
+
     def limit_passed(self, moves: int, moved_bytes: int) -> Optional[str]:
         """Returns the limit that the moves or bytes exceed, as a plan's stop reason, or None."""
         if self.max_moves is not None and moves > self.max_moves:
@@ -103,6 +113,9 @@ _OSD_NAME = re.compile(r"(?:osd\.)?([0-9]{1,9})", re.ASCII)
 #: A sentence has so many names of one kind.
 _MOST_NAMES = 3
 
+#: Before the names of device classes, pools and the fields of an OsdFilter.
+_FILTER_WORDS = ("of class", "of pool", "off", "to", "that spare")
+
 Names = Optional[FrozenSet[str]]   # None: no such filter
 
 
@@ -130,14 +143,9 @@ class OsdFilter(NamedTuple):
         `pools`: names of the only pools that move; empty: all. `classes`: the same of device
         classes.
         """
-        filters: Tuple[Tuple[str, Names], ...] = (
-            ("of class", classes),
-            ("of pool", frozenset(pools) or None),
-            ("off", self.sources),
-            ("to", self.targets),
-            ("that spare", self.spared))
+        filters: Tuple[Names, ...] = (classes, frozenset(pools) or None, *self)
         parts: List[str] = []
-        for word, names in filters:
+        for word, names in zip(_FILTER_WORDS, filters):
             if names is not None:
                 short = [name[:40] for name in sorted(names)]
                 parts.append(f"{word} {named(short, _MOST_NAMES)}")

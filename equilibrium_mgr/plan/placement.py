@@ -71,7 +71,7 @@ def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequ
                 pool: Pool) -> Tuple[List[int], List[int]]:
     """Counts a PG's shards on their new OSDs, if these are in `used`. Returns (OSDs that gain a
     shard, OSDs that lose a shard)."""
-    gains, losses = shard_changes(tuple(before), tuple(after), pool.erasure)
+    gains, losses = shard_changes(before, after, pool.erasure)
     gained = [osd for osd in gains if osd in used]
     lost = [osd for osd in losses if osd in used]
     for osds, up, sign in ((gained, after, 1), (lost, before, -1)):

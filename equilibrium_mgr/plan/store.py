@@ -59,14 +59,15 @@ class PlanStore:
     loop calls `tidy`, which deletes removed plans.
     """
 
+    _heads: Optional[Dict[str, PlanHead]] = None
+    _unpacked: Optional[Tuple[PlanHead, Plan]] = None
+    _untidy = True
+
     def __init__(self, kv: KeyValueStore) -> None:
         self._kv = kv
         self._lock = threading.Lock()
-        self._heads: Optional[Dict[str, PlanHead]] = None
-        self._unpacked: Optional[Tuple[PlanHead, Plan]] = None
         self._removed: Set[str] = set()
         self._being_written: Set[str] = set()
-        self._untidy = True
 
     def heads(self) -> Dict[str, PlanHead]:
         """Returns name → head of every kept plan."""

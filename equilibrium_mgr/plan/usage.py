@@ -59,7 +59,8 @@ def shard_weight(pool: Pool, pgid: str) -> float:
 
 def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
     """Counts the shards of every PG by its up set."""
-    counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
+    counts: Dict[int, Dict[int, float]] = {
+        pool_id: defaultdict(int) for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         number = pg.pool
@@ -70,7 +71,7 @@ def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
         for osd in osds:
             growth = _growth_on(pool, weight, osd, osds)
             if growth:   # a shard without data limits nothing
-                shards[osd] = shards.get(osd, 0) + growth
+                shards[osd] += growth
     return counts
 
 
@@ -137,12 +138,13 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     `with_drained`: include OSDs being drained, as `ceph osd df` does. Predicted utilization
     excludes them, because they receive no data.
     """
-    members: Dict[str, List[Tuple[float, int]]] = {}   # set → (utilization, OSD)
+    #: set → (utilization, OSD)
+    members: Dict[str, List[Tuple[float, int]]] = defaultdict(list)
     for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
         counts = osd.is_for_data or with_drained and osd.is_in
         if osd.has_statistics and counts:
             number = osd.id
-            members.setdefault(snapshot.set_of(number), []).append(
+            members[snapshot.set_of(number)].append(
                 (used_bytes[number] / osd.size_bytes, number))
     usage: Dict[str, ClassUsage] = {}
     for name in sorted(members):
@@ -182,8 +184,7 @@ def _pool_space(pool: Pool, shards: Mapping[int, float], free: _FreeBytes) -> Po
                      default=(inf, 0))
     if least == inf:
         return PoolSpace(pool.id, pool.stored_bytes, 0, None)
-    per_shard = 1.0 / (pool.pg_num * pool.data_shards)
-    free_bytes = int(free[osd] / (shards[osd] * per_shard))
+    free_bytes = int(free[osd] / (shards[osd] * (1.0 / pool.chunks)))
     return PoolSpace(pool.id, pool.stored_bytes, free_bytes, osd)
 
 
@@ -192,7 +193,7 @@ def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]
     growth: Dict[int, float] = defaultdict(float)
     for pool in snapshot.pools.values():
         give_way()
-        shard_bytes = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+        shard_bytes = pool.stored_bytes / pool.chunks
         for osd, count in counts[pool.id].items():
             growth[osd] += count * shard_bytes
     return growth
@@ -219,7 +220,7 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
 
 def _takes_of(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
     """Returns OSD → the buckets above it that the rules of pools take."""
-    under: Dict[int, List[int]] = {}
+    under: Dict[int, List[int]] = defaultdict(list)
     seen: Set[int] = set()
     for pool in snapshot.pools.values():
         for block in pool.blocks:
@@ -227,7 +228,7 @@ def _takes_of(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
             if take not in seen:
                 seen.add(take)
                 for number in block.weights:
-                    under.setdefault(number, []).append(take)
+                    under[number].append(take)
     return {number: frozenset(above) for number, above in under.items()}
 
 
@@ -243,29 +244,22 @@ def with_chance(snapshot: Snapshot) -> Snapshot:
         return snapshot
     whole = grouped((snapshot.set_of(osd.id), osd) for osd in snapshot.osds.values()
                     if osd.share >= 1.0 and osd.unusable_reason() is None)
-    totals = {name: _totals(osds) for name, osds in whole.items()}
     raised: Dict[int, Osd] = {}
     for number, level in levels.items():
         osd = snapshot.osds[number]
         if not _has_more_by_chance(osd, level):
             continue
-        highest, used, size = totals.get(snapshot.set_of(number), (inf, 0, 0))
-        shard = osd.target_bytes / osd.pg_shards
-        if highest > level + shard / osd.size_bytes:
-            continue
+        peers = whole.get(snapshot.set_of(number), [])
         own = osd.target_bytes / osd.size_bytes
-        share = min(_MOST_SHARE, own * size / max(1, used))
+        highest = max([peer.target_bytes / peer.size_bytes for peer in peers], default=inf)
+        if highest > level + own / osd.pg_shards:
+            continue
+        size = sum([peer.size_bytes for peer in peers])
+        share = min(_MOST_SHARE, own * size / max(1, sum([peer.target_bytes for peer in peers])))
         raised[number] = osd._replace(base_bytes=0, share=share)
     if not raised:
         return snapshot
     return snapshot._replace(osds={**snapshot.osds, **raised})
-
-
-def _totals(osds: Sequence[Osd]) -> Tuple[float, int, int]:
-    """Returns the highest utilization, the used bytes and the size of OSDs."""
-    highest = max([osd.target_bytes / osd.size_bytes for osd in osds])
-    used = sum([osd.target_bytes for osd in osds])
-    return highest, used, sum([osd.size_bytes for osd in osds])
 
 
 def _has_more_by_chance(osd: Osd, level: float) -> bool:

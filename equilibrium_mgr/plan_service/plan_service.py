@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import (
     Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
@@ -33,14 +34,14 @@ _MAX_WAITS = 3
 Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or a substitute of it
 
 
+@dataclass
 class PlanProgress:
     """A plan in the making or in the queue; the job thread counts its moves."""
 
-    def __init__(self, plan: str, started_at: float, aim: str) -> None:
-        self.plan = plan               # its name; empty for an automatic plan
-        self.started_at = started_at   # seconds since the epoch
-        self.aim = aim
-        self.moves = 0                 # found so far
+    plan: str           # its name; empty for an automatic plan
+    started_at: float   # seconds since the epoch
+    aim: str
+    moves: int = 0      # found so far
 
 
 class FailureQuestion(NamedTuple):
@@ -101,6 +102,10 @@ class PlanService:
     `clock`: returns seconds since the epoch.
     """
 
+    plans_begun = 0         # since the mgr became active
+    computed_failures = 0   # failure domains that a job has computed so far
+    _stopping = False
+
     def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,
                  clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
@@ -109,7 +114,6 @@ class PlanService:
         self._clock = clock
         self._log = log
         self.planner: Planner = make_plan
-        self.plans_begun = 0   # since the mgr became active
         self._lock = threading.Lock()
         self._in_progress: Dict[str, PlanProgress] = {}   # by the plan's name
         #: by the plan's name, the newest last; that of the automatic plan stays until one is made
@@ -117,8 +121,6 @@ class PlanService:
         #: by question, the newest last: the answer, a str with the reason why a job failed, or None
         #: while a job computes it
         self._answers: Dict[Hashable, Any] = {}
-        self.computed_failures = 0   # failure domains that a job has computed so far
-        self._stopping = False
 
     def plans_in_progress(self) -> Dict[str, PlanProgress]:
         """Returns name → progress of each plan in the making or in the queue; "" is the automatic
@@ -241,19 +243,20 @@ class PlanService:
         """Returns the kept answer if it is still valid. Otherwise starts a job, and returns None
         until it ends. Returns why there is no answer if the job failed, once, or if too many others
         wait. `name`: of the job, for the log."""
+        answers = self._answers
         with self._lock:
             is_new = self._needs_job(question)
             if is_new:
-                if list(self._answers.values()).count(None) >= MAX_ANSWERS:
+                if list(answers.values()).count(None) >= MAX_ANSWERS:
                     return f"{MAX_ANSWERS} others wait"   # each holds a snapshot
-                self._answers[question] = None
+                answers[question] = None
         if is_new:
             self._jobs.submit(name, partial(self._answer, question, compute))
             self._jobs.run_pending()
         with self._lock:
-            known = self._answers.get(question)
+            known = answers.get(question)
             if isinstance(known, str):
-                del self._answers[question]
+                del answers[question]
             return known
 
     def _needs_job(self, question: Hashable) -> bool:
@@ -294,10 +297,11 @@ class PlanService:
         The jobs run in their order, but the automatic plan goes first: it may relieve a full OSD.
         """
         job = PlanProgress(name, self._clock(), options.aim)
+        in_progress = self._in_progress
         with self._lock:
-            if name in self._in_progress:
+            if name in in_progress:
                 return False
-            self._in_progress[name] = job
+            in_progress[name] = job
             if name:
                 self._failures.pop(name, None)
 
@@ -309,8 +313,8 @@ class PlanService:
                 self._record_failure(job, f"{type(error).__name__}: {error}")
             finally:
                 with self._lock:
-                    if self._in_progress.get(name) is job:
-                        del self._in_progress[name]
+                    if in_progress.get(name) is job:
+                        del in_progress[name]
         self._jobs.submit(f"plan {name or 'automatic'}", run, first=not name)
         return True
 

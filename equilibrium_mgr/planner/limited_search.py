@@ -15,10 +15,10 @@ from ..runtime.time_slice import give_way
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .move_order import Change, apply
-from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
+from .objective import AIM_SCORE_WEIGHTS
 from .score import pool_free_bytes, score_placement
 from .search.relief import OverfullOsd, Relief
-from .search.search import Search
+from .search.search import Search, first_search
 from .state.constraints import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
@@ -38,12 +38,13 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     """Returns the placement that a limited search finds, or None if `beginning` is better: the
     changes of a whole plan up to the limits."""
     placement = PlacementState(snapshot, options)
-    search = LimitedSearch(placement, bounds, options)
+    search = first_search(placement, bounds, options)
+    near = search.near_free_bytes()
     free = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options)
     apply(other, beginning)
     other.share_limit_bytes.update(placement.share_limit_bytes)   # a Search sets them
-    search.run()
+    LimitedSearch(placement, search, options).run()
     placement.observers.clear()
 
     def score(placed: PlacementState) -> Tuple[float, float]:
@@ -51,34 +52,28 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
             osd_set.usable_bytes * max(map(placed.capacity_utilization, osd_set.osds))
             for osd_set in search.sets])
         return -round(highest / _SAME_BYTES), score_placement(
-            placed, search.sets, search.data_groups, free, search.near_free_bytes,
-            AIM_WEIGHTS[options.aim][0], AIM_SCORE_WEIGHTS[options.aim])
+            placed, search.sets, search.data_groups, free, near, AIM_SCORE_WEIGHTS[options.aim])
     return placement if score(placement) >= score(other) else None
 
 
 class LimitedSearch:
     """One search over a placement without moves."""
 
-    def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
-                 options: PlanOptions) -> None:
+    def __init__(self, placement: PlacementState, search: Search, options: PlanOptions) -> None:
         self._placement = placement
         self._options = options
         self._moves = self._bytes = 0   # made so far; moves of no bytes are free
         self._best_fit = False   # shards go to OSDs that they just fit; others get the emptiest
-        search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
-        self.sets: List[OsdSetState] = search.sets
-        self.data_groups = search.data_groups
-        self.near_free_bytes = search.near_free_bytes()
+        self._search = search
         self._limits = search.limits
         self._limits.tighten_to_current(0.0)
         self._relief: Relief = search.relief(self._limits)
-        self._targets = search.targets
-        self._shard_index = search.shard_index
 
     def run(self) -> None:
         """Makes the limited moves: first all sets come nearer to their bounds by the same part,
         then each set alone as far as the limits still allow."""
-        by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
+        by_value = sorted(self._search.sets,
+                          key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
         self._make(self._lowest(by_value))
         for osd_set in by_value:
             self._make(self._lowest([osd_set]))
@@ -86,16 +81,26 @@ class LimitedSearch:
 
     def reach(self, levels: Sequence[float]) -> None:
         """Makes moves until all sets are at their levels (utilizations), as far as possible."""
-        for osd_set, level in zip(self.sets, levels):
+        for osd_set, level in zip(self._search.sets, levels):
             self._reach(osd_set, level, [])
 
     def _make(self, steps: Sequence[ShardMove]) -> None:
         """Makes the moves and counts them."""
         for step in steps:
             self._placement.move(*step)
-            size = self._placement.pg_bytes[step[0]]
-            self._moves += 1 if size else 0
-            self._bytes += size
+        self._count(steps, 1)
+
+    def _revert(self, steps: Sequence[ShardMove]) -> None:
+        """Reverts the moves, the last one first."""
+        for pg, source, target in reversed(steps):
+            self._placement.move(pg, target, source)
+        self._count(steps, -1)
+
+    def _count(self, steps: Sequence[ShardMove], sign: int) -> None:
+        """Counts moves that are made (sign 1) or reverted (-1)."""
+        sizes = [self._placement.pg_bytes[pg] for pg, _, _ in steps]
+        self._moves += sign * sum(map(bool, sizes))
+        self._bytes += sign * sum(sizes)
 
     # -- utilizations ------------------------------------------------------------------------------
 
@@ -103,7 +108,6 @@ class LimitedSearch:
         """Returns the moves that bring the sets closest to their bounds within the remaining
         limits; empty if none does. The placement stays as it is."""
         ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
-        made = self._moves, self._bytes
         low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization
         best: List[ShardMove] = []
         for number in range(_HALVINGS + 1):
@@ -112,7 +116,6 @@ class LimitedSearch:
             steps: List[ShardMove] = []
             is_near = all(self._reach(osd_set, level, steps)
                           for osd_set, level in zip(sets, levels))
-            self._moves, self._bytes = made
             self._revert(steps)
             if not is_near:
                 low = part
@@ -123,11 +126,6 @@ class LimitedSearch:
                 break
         return best
 
-    def _revert(self, steps: Sequence[ShardMove]) -> None:
-        """Reverts the moves, the last one first."""
-        for pg, source, target in reversed(steps):
-            self._placement.move(pg, target, source)
-
     def _highest(self, osd_set: OsdSetState) -> float:
         """Returns the highest utilization of capacity in a set."""
         return max(map(self._placement.capacity_utilization, osd_set.osds))
@@ -136,7 +134,6 @@ class LimitedSearch:
         """Makes moves until no OSD of a set is above a utilization, and adds them to `steps`.
         Returns False, and makes none of them, if the limits do not allow that."""
         placement = self._placement
-        made = (self._moves, self._bytes)
         before = len(steps)
         # lowered weights leave little capacity: its ratio may be far above the limit of any OSD
         real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
@@ -147,7 +144,6 @@ class LimitedSearch:
                 return True
             self._revert(steps[before:])
             del steps[before:]
-            self._moves, self._bytes = made
         return False
 
     def _fullest_first(self, osd_set: OsdSetState) -> List[int]:
@@ -160,10 +156,12 @@ class LimitedSearch:
         """Moves shards off an OSD until it is at the utilization, and adds the moves to `steps`.
         Returns False if the limits do not allow that."""
         placement = self._placement
-        while self._excess(osd, utilization) > 0.0:
+        while True:
+            excess = self._excess(osd, utilization)
+            if excess <= 0.0:
+                return True
             if not (placement.is_source[osd] and give_way()):
                 return False
-            excess = self._excess(osd, utilization)
             found = self._single(osd, excess)
             if not found:   # a joint move, a swap or a chain
                 wanted = (placement.used_bytes[osd] - excess) / placement.size_bytes[osd]
@@ -175,7 +173,6 @@ class LimitedSearch:
             steps += found
             if self._options.limit_passed(self._moves, self._bytes):
                 return False
-        return True
 
     def _excess(self, osd: int, utilization: float) -> float:
         """Returns the bytes above a utilization of the capacity; for an OSD with a lowered weight,
@@ -188,7 +185,7 @@ class LimitedSearch:
     def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
         """Returns a move of the smallest shard of `need` bytes or more that can move, else of the
         largest."""
-        shards = self._shard_index.by_size(osd)
+        shards = self._search.shard_index.by_size(osd)
         enough = bisect_left(shards, (need, -1, -1))
         larger = shards[enough:enough + _SHARDS]
         smaller = shards[max(0, enough - _SHARDS):enough]
@@ -206,7 +203,7 @@ class LimitedSearch:
         limits = self._limits
         best: Optional[int] = None
         fullest = -inf
-        for _, target in self._targets.candidates(group, osd)[:_TARGETS]:
+        for _, target in self._search.targets.candidates(group, osd)[:_TARGETS]:
             if target == osd or not limits.fits(target, size, group, -1):
                 continue
             if not placement.is_legal(pg, osd, target):
@@ -223,7 +220,7 @@ class LimitedSearch:
 
     def _even_out(self) -> None:
         """Uses the remaining moves: from the fullest OSDs to OSDs that stay emptier than these."""
-        for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
+        for osd_set in sorted(self._search.sets, key=lambda s: -s.usable_bytes):
             for osd in self._fullest_first(osd_set):
                 wanted = (self._placement.capacity_utilization(osd)
                           - osd_set.typical_shard / 4.0)
@@ -240,8 +237,9 @@ class LimitedSearch:
             osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
         if not placement.is_source[osd]:
             return True
-        found = self._single(osd, self._excess(osd, wanted))
-        if found and self._excess(osd, wanted) <= 0.0:
+        excess = self._excess(osd, wanted)
+        found = self._single(osd, excess)
+        if found and excess <= 0.0:
             return False
         self._make(found)
         if self._options.limit_passed(self._moves, self._bytes):

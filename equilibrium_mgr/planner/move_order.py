@@ -15,10 +15,12 @@ The changes of a placement: for each PG the moves of its shards since planning b
 from __future__ import annotations
 
 import heapq
+from collections import Counter, defaultdict
 from typing import (
     Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..runtime.time_slice import give_way, piecewise, sorted_piecewise
+from ..snapshot.model import shard_changes
 from .state.placement_state import PlacementState
 
 #: Between two yields: a few milliseconds.
@@ -46,16 +48,11 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
         initial = placement.initial_up[pg]
         up = placement.up[pg]
         pool = placement.snapshot.pools[placement.pool_of_pg[pg]]
-        assert pool.rule is not None
-        if pool.erasure:
-            moves = [(a, b) for a, b in zip(initial, up) if a != b]
-        else:
-            moves = []
-            for block in pool.rule.blocks:
-                before = block.members(initial)
-                after = block.members(up)
-                left = [a for a in before if a not in after]
-                moves += zip(left, [b for b in after if b not in before])
+        moves: List[Tuple[int, int]] = []
+        for block in pool.blocks:
+            gains, losses = shard_changes(
+                block.members(initial), block.members(up), pool.erasure)
+            moves += zip(losses, gains)
         if moves:
             changes.append(Change(pg, tuple(moves), placement.pg_bytes[pg]))
     return changes
@@ -77,13 +74,10 @@ def take_back(placement: PlacementState, changes: Sequence[Change]) -> None:
 
 def draining(placement: PlacementState, changes: Sequence[Change]) -> FrozenSet[int]:
     """Returns the numbers of the changes that take a shard off an OSD that is being drained."""
-    drained = {i for i, osd in enumerate(placement.osd_ids) if placement.snapshot.osds[osd].drained}
-    found: List[int] = []
-    if drained:
-        for number, change in enumerate(changes):
-            if not drained.isdisjoint([source for source, _ in change.moves]):
-                found.append(number)
-    return frozenset(found)
+    drained = placement.snapshot.drained_osds
+    osds = placement.osd_ids
+    return frozenset([number for number, change in enumerate(changes)
+                      if any(osds[source] in drained for source, _ in change.moves)])
 
 
 #: Passes over the whole order. Each pass moves the cycles forward that came too late in the last.
@@ -142,18 +136,20 @@ class _Sorter:
         #: changes that take a shard off an OSD that is being drained, and changes that help them
         self._draining = draining(placement, changes)
         self._waiting: Set[int] = set(range(len(changes)))
-        self._giving: Dict[int, List[int]] = {}       # OSD → changes that take a shard off it
+        #: OSD → changes that take a shard off it
+        self._giving: Dict[int, List[int]] = defaultdict(list)
         for number, change in enumerate(piecewise(changes, _CHANGES_A_PIECE)):
             for source, target in change.moves:
-                self._giving.setdefault(source, []).append(number)
+                self._giving[source].append(number)
                 self._used[source] += change.bytes
                 self._used[target] -= change.bytes
                 self._shard_counts[source] += 1
                 self._shard_counts[target] -= 1
         #: class → heap of (-utilization, OSD): of sources that may give now, and of all OSDs
-        self._sources: Dict[str, List[Tuple[float, int]]] = {}
-        self._osds: Dict[str, List[Tuple[float, int]]] = {}
-        self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
+        self._sources: Dict[str, List[Tuple[float, int]]] = defaultdict(list)
+        self._osds: Dict[str, List[Tuple[float, int]]] = defaultdict(list)
+        #: full target → sources that wait for it
+        self._blocked_by: Dict[int, Set[int]] = defaultdict(set)
         self._fill_heaps()
         self._groups_made = 0
         #: OSD → number of groups made when all changes of the OSD had to wait
@@ -176,9 +172,10 @@ class _Sorter:
         """Fills the heaps of OSDs."""
         for osd in piecewise(range(len(self._size)), _CHANGES_A_PIECE):
             entry = (-self._utilization(osd), osd)
-            self._osds.setdefault(self._class_of[osd], []).append(entry)
+            name = self._class_of[osd]
+            self._osds[name].append(entry)
             if osd in self._giving:
-                self._sources.setdefault(self._class_of[osd], []).append(entry)
+                self._sources[name].append(entry)
         for heap in [*self._sources.values(), *self._osds.values()]:
             heapq.heapify(heap)
             give_way()
@@ -230,7 +227,7 @@ class _Sorter:
         """Returns the highest utilization of a class at this moment."""
         heap = self._osds[name]
         highest, osd = heap[0]
-        while -highest != self._used[osd] / self._size[osd]:
+        while -highest != self._utilization(osd):
             heapq.heappop(heap)   # the OSD has a later entry
             highest, osd = heap[0]
         return max(-highest, self._final_highest.get(name, 0.0))
@@ -307,7 +304,7 @@ class _Sorter:
             self._found_waiting[osd] = self._groups_made
             for number in own:
                 for _, target in self._changes[number].moves:
-                    self._blocked_by.setdefault(target, set()).add(osd)
+                    self._blocked_by[target].add(osd)
         return None
 
     def _best_of(self, numbers: Sequence[int], utilization: float) -> Optional[int]:
@@ -398,18 +395,19 @@ class _Sorter:
     def _headroom(self, numbers: Sequence[int], limit: Callable[[str], float]) -> float:
         """Returns the least distance of a target below the `limit` of its class, a ratio, if the
         changes go in turn; negative if a target passes the limit."""
-        used: Dict[int, int] = {}
+        more: Counter[int] = Counter()   # bytes
         least = 1.0
         for number in numbers:
             change = self._changes[number]
             for source, target in change.moves:
-                used[source] = used.get(source, self._used[source]) - change.bytes
-                used[target] = used.get(target, self._used[target]) + change.bytes
+                more[source] -= change.bytes
+                more[target] += change.bytes
             if number in self._draining:
                 continue
             for _, target in change.moves:
                 most = limit(self._class_of[target])
-                least = min(least, most - used[target] / self._size[target])
+                used = self._used[target] + more[target]
+                least = min(least, most - used / self._size[target])
         return least
 
     def _resolve_cycle(self) -> ChangeGroup:
@@ -467,12 +465,13 @@ class _Sorter:
     def _exceeds_limits(self, numbers: Sequence[int]) -> bool:
         """Returns True if a target would pass its fill limit, or its limit of PG shards, on the
         way, in any order."""
-        coming: Dict[int, int] = {}
-        shards: Dict[int, int] = {}
+        coming: Counter[int] = Counter()
+        shards: Counter[int] = Counter()
         for number in numbers:
-            for _, target in self._changes[number].moves:
-                coming[target] = coming.get(target, 0) + self._changes[number].bytes
-                shards[target] = shards.get(target, 0) + 1
+            change = self._changes[number]
+            for _, target in change.moves:
+                coming[target] += change.bytes
+                shards[target] += 1
         for osd, more in coming.items():
             if self._used[osd] + more > self._fill_limit[osd]:
                 return True

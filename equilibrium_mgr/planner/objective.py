@@ -20,13 +20,13 @@ A search lowers, in bytes × utilization,
     J =   Σ_i     C_i · (u_i - T_i)² · (1 if u_i > T_i else underfull_weight)
         + Σ_g,i   count_weight · w_g · C_i · max(0, n_gi / N_gi - 1)²
         + p · (bytes displaced)
-        + move_cost · Σ (bytes of a typical shard of the set), over shards displaced
+        + MOVE_COST · Σ (bytes of a typical shard of the set), over shards displaced
         + p · Σ_S V_S(U_S)
-        - p · Σ_g pool_space_value · w_g · (raw bytes of free space of the pool)
+        - p · Σ_g POOL_SPACE_VALUE · w_g · (raw bytes of free space of the pool)
 
     V_S(U) = usable_bytes(S) · (usable_value · (min(U, F_S) - B_S)
                                 + far_usable_value · max(0, U - F_S)),
-    F_S    = B_S + far_shards typical shards of S.
+    F_S    = B_S + FAR_SHARDS typical shards of S.
 
 The first line evens out utilization, above all on OSDs above their target. The second line stands
 for the pools' free space, as far as single OSDs show it. A move changes both lines for two OSDs
@@ -37,7 +37,7 @@ are tightened (planner/search/tightening.py).
 
 A pool with less than near_space · E_g is far from the space that balancing counts alone would give
 it. Then moves for its counts have a large budget of their own (far_move_budget), and its space is
-worth far_space_value instead of pool_space_value. Without a budget two fifths of all shards moved
+worth FAR_SPACE_VALUE instead of POOL_SPACE_VALUE. Without a budget two fifths of all shards moved
 only for their counts, on a cluster of a hundred pools with 1 % of the data each.
 
 Of several searches with different weights (planner/planner.py) the plan comes from the search with
@@ -45,10 +45,10 @@ the highest score, in bytes moved:
 
     score =   free_space · Σ (free bytes that the data pools gain)
             + min_free_space · (free bytes that the data pool gains that gains least)
-            - far_free_space · Σ (free bytes that data pools lack to near_space · E_g)
-            - (bytes displaced) - beyond_share · (bytes on OSDs above their shares)
+            - FAR_FREE_SPACE · Σ (free bytes that data pools lack to near_space · E_g)
+            - (bytes displaced) - BEYOND_SHARE · (bytes on OSDs above their shares)
             - Σ_S size(S) · (max_utilization · (U_S - B_S)
-                             + far_max_utilization · max(0, U_S - F_S))
+                             + FAR_MAX_UTILIZATION · max(0, U_S - F_S))
 
 An OSD with a lowered weight has a share of its size (snapshot/operator_weights.py). Its target is
 the utilization of the share, and its caps follow its capacity. Bytes above the share leave at any
@@ -80,30 +80,33 @@ class Weights(NamedTuple):
 
     underfull_weight: float = 0.1     # factor of the utilization term below the target
     count_weight: float = 0.03        # factor of the count term
-    count_slack: float = 0.03         # caps are raised by this: a ratio of the cap
     prices: Tuple[float, ...] = (     # p of the descent, in turn
         0.30, 0.20, 0.14, 0.10, 0.06, 0.03, 0.02, 0.01, 0.004)
-    move_cost: float = 0.002          # per shard displaced: utilization × a typical shard's bytes
     near_space: float = 0.93          # a pool is far below this ratio of E; 0: none is far
     far_move_budget: float = 0.1      # bytes moved for far pools' counts alone: ratio of all bytes,
-    far_move_shards: int = 3500       # on large clusters those of so many mean shards,
-    least_far_move_budget: float = 0.01   # but at least this ratio
+    least_far_move_budget: float = 0.01   # the same on large clusters (FAR_MOVE_SHARDS)
     count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
     tightening_price: float = 0.01    # p while limits are tightened
     phases: Tuple[str, ...] = (UTILIZATION, PRESSURE, UTILIZATION)
     usable_value: float = 3.5         # bytes moved that a usable byte is worth
     far_usable_value: float = 12.0    # the same while U is above F
-    far_shards: float = 0.47          # F above the bound, in typical shards
-    pool_space_value: float = 0.6     # bytes moved that a raw byte of one pool's space is worth
-    far_space_value: float = 2.0      # the same while the pool is far from E
     pool_space_budget: float = 0.15   # bytes moved for pressure: ratio of a set's excess bytes
     goal_shards: float = 0.25         # tightening ends so near the bound, in typical shards
     step_shards: float = 0.25         # how far U is lowered per step, in typical shards
     max_rise: float = 0.0059          # how far above the bound U may rise to lower pressure (ratio)
     pressure_slack: float = 0.01      # how far pressure may rise again to lower U (ratio of it)
-    fixed_cost_steps: float = 0.5     # cost of an operation beside its bytes: p × step × OSD bytes
     return_value: float = 2.0         # p at which moves are reverted in the end; 0: never
+
+
+#: Weights of the objective that all searches share.
+COUNT_SLACK = 0.03        # caps are raised by this: a ratio of the cap
+MOVE_COST = 0.002         # per shard displaced: utilization × a typical shard's bytes
+FAR_MOVE_SHARDS = 3500    # far_move_budget falls to the bytes of so many mean shards
+FAR_SHARDS = 0.47         # F above the bound, in typical shards
+POOL_SPACE_VALUE = 0.6    # bytes moved that a raw byte of one pool's space is worth
+FAR_SPACE_VALUE = 2.0     # the same while the pool is far from E
+FIXED_COST_STEPS = 0.5    # cost of an operation beside its bytes: p × step × OSD bytes
 
 
 class ScoreWeights(NamedTuple):
@@ -111,10 +114,13 @@ class ScoreWeights(NamedTuple):
 
     free_space: float = 0.25
     min_free_space: float = 0.3
-    far_free_space: float = 0.8
     max_utilization: float = 1.5
-    far_max_utilization: float = 8.0
-    beyond_share: float = 4.0   # more than the moves off the OSD cost
+
+
+#: Weights of the score that all aims share.
+FAR_FREE_SPACE = 0.8
+FAR_MAX_UTILIZATION = 8.0
+BEYOND_SHARE = 4.0   # more than the moves off the OSD cost
 
 
 _SPACE = Weights()

@@ -32,7 +32,7 @@ from .move_order import (
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
 from .score import pool_free_bytes, score_placement
 from .search.evacuation import stuck_shards
-from .search.search import Search
+from .search.search import Search, first_search
 from .state.constraints import MOST_LOST, PLENTY
 from .state.placement_state import PlacementState
 
@@ -95,7 +95,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
         return groups, True
     made = {change.pg for change in _changes_of(groups)}
     take_back(placement, [change for change in wanted if change.pg not in made])
-    Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
+    first_search(placement, bounds, options).reduce()
     placement.observers.clear()
     return order_changes(placement, wanted_changes(placement)), False
 
@@ -137,9 +137,8 @@ class PlannedChanges:
         """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
         pool = self._snapshot.pools[pg.pool]
         raw = pg.raw
-        assert pool.rule is not None
         self.add_moves(pg, wanted, pairs)
-        if not pool.erasure:
+        if not pool.erasure and pool.rule is not None:
             wanted = keep_raw_positions(raw, wanted, pool.rule)
         change = PgChange(
             pgid=pg.pgid,
@@ -181,11 +180,9 @@ class PlannedChanges:
             self.moves.append(move)
 
     def _size_of(self, osd: int) -> int:
-        """Returns the size of an OSD in bytes, 1 if there is no such OSD."""
-        osds = self._snapshot.osds
-        if osd not in osds:
-            return 1
-        return max(1, osds[osd].size_bytes)
+        """Returns the size of an OSD in bytes, 1 if that is not known."""
+        known = self._snapshot.osds.get(osd)
+        return known.size_bytes or 1 if known is not None else 1
 
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
         """Returns the plan of these changes, of kind `balance`."""
@@ -244,7 +241,7 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
             near = search.near_free_bytes()
         finished = search.run(options.drain_only)
         judge = partial(score_placement, placement, search.sets, data_groups, free, near,
-                        variants[0], AIM_SCORE_WEIGHTS[options.aim])
+                        AIM_SCORE_WEIGHTS[options.aim])
         score = True, judge()
         placement.observers.clear()
         del search   # most of the memory
@@ -255,23 +252,19 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
             if best is None or score > best[0]:
                 best = score, placement, groups
         examined += placement.candidates_examined
-        if not finished:
-            return (*best[1:], False)
-        if number > 1 and not best[1].moved_pgs:
+        if not finished or number > 1 and not best[1].moved_pgs:
             break
         if examined * (number + 1) > number * max_candidates:
             break
     assert best is not None
-    return (*best[1:], True)
+    return (*best[1:], finished)
 
 
 def _keeps_space(placement: PlacementState, data_groups: List[int],
                  free: Mapping[int, float]) -> bool:
     """Returns True if no pool has lost more free space than it may. `free`: before the moves."""
-    for pool, now in pool_free_bytes(placement, data_groups).items():
-        if now < (1.0 - MOST_LOST) * free[pool]:
-            return False
-    return True
+    now = pool_free_bytes(placement, data_groups)
+    return all([now[pool] >= (1.0 - MOST_LOST) * free[pool] for pool in now])
 
 
 #: How far a plan that follows drift may end above a whole plan, as ratios of the gain required to
@@ -295,13 +288,19 @@ class _DriftGoal(NamedTuple):
     def left(self, search: Search, placement: PlacementState) -> float:
         """Returns how much of the whole plan's gain a placement leaves to gain for pools, in least
         gains; infinite if an OSD set is above its level."""
-        for osd_set, level in zip(search.sets, self.levels):
-            if osd_set.max_utilization(placement) > level + _SAME_RATIO:
+        reached, free = _figures(placement, search)
+        for utilization, level in zip(reached, self.levels):
+            if utilization > level + _SAME_RATIO:
                 return inf
-        free = pool_free_bytes(placement, search.data_groups)
         missed = [(self.least_free[pool] - free[pool]) / least
                   for pool, least in self.worth.items()]
         return _DRIFT_SLACK + max(missed, default=0.0)
+
+
+def _figures(placement: PlacementState, search: Search) -> Tuple[List[float], Dict[int, float]]:
+    """Returns the highest utilization of each set, and pool id → its free bytes."""
+    highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
+    return highest, pool_free_bytes(placement, search.data_groups)
 
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
@@ -316,8 +315,8 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     if draining(placement, changes) or bytes_beyond_share(placement.snapshot):
         return whole
     take_back(placement, changes)
-    search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
-    goal = _drift_goal(placement, search, changes, bounds, options)
+    search = first_search(placement, bounds, options)
+    goal = _drift_goal(placement, search, changes, options)
     if goal.gain < 1.0:
         take_back(placement, changes)
         return []
@@ -330,7 +329,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     search.reduce_within_limits()
     placement.observers.clear()
     limited = PlacementState(placement.snapshot, options)
-    LimitedSearch(limited, bounds, options).reach(goal.levels)
+    LimitedSearch(limited, first_search(limited, bounds, options), options).reach(goal.levels)
     limited.observers.clear()
     found: List[Tuple[float, int, List[ChangeGroup]]] = []   # the gain left, bytes
     for other in (placement, limited):
@@ -346,20 +345,17 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
 
 
 def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Change],
-                bounds: UtilizationBounds, options: PlanOptions) -> _DriftGoal:
+                options: PlanOptions) -> _DriftGoal:
     """Makes the changes of a whole plan, and returns how much of it a cheaper plan has to reach.
     Pools that have plenty of space without it gain nothing."""
-    highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
-    free = pool_free_bytes(placement, search.data_groups)
+    highest, free = _figures(placement, search)
     apply(placement, changes)
-    lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
-    most_free = pool_free_bytes(placement, search.data_groups)
+    lowest, most_free = _figures(placement, search)
     worth: Dict[int, float] = {}
     least_gain = options.least_gain
-    room = placement.snapshot.full_ratio / max([1e-9, *bounds.utilizations.values()]) - 1.0
     for pool, bytes_free in free.items():
         stored = placement.snapshot.pools[pool].stored_bytes
-        if bytes_free < PLENTY * room * stored:
+        if bytes_free < PLENTY * search.room * stored:
             worth[pool] = least_gain * (bytes_free + stored)
     gains = [(a - b) / least_gain for a, b in zip(highest, lowest)]
     gains += [(most_free[pool] - free[pool]) / least for pool, least in worth.items()]

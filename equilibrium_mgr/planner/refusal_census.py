@@ -5,10 +5,10 @@ that rejects the move, or of the reason why the move gains nothing.
 """
 from __future__ import annotations
 
-from collections import Counter
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections import Counter, defaultdict
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..crush.placement import NO_OSD
+from ..crush.placement import NO_OSD, replaced
 from ..plan.options import PlanOptions
 from ..plan.usage import share_limits_within
 from ..runtime.time_slice import give_way
@@ -49,10 +49,7 @@ class Census(NamedTuple):
 
     def of(self, code: str) -> Optional[RefusalCount]:
         """Returns the count of a code; None if no pair has it."""
-        for found in self.counts:
-            if found.code == code:
-                return found
-        return None
+        return next((found for found in self.counts if found.code == code), None)
 
 
 class _Row(NamedTuple):
@@ -101,20 +98,20 @@ class RefusalCensus:
     def of_shards(self, shards: Sequence[PgShard], most_pairs: int) -> Census:
         """Returns the census of the given shards, or of the first of them if these alone have
         `most_pairs` pairs."""
-        found: Dict[str, List[_Row]] = {}
+        found: Dict[str, List[_Row]] = defaultdict(list)
         pairs = counted = 0
         for pg, source in shards:
             if pairs >= most_pairs:
                 break
             counted += 1
-            ask = self._refusal_of(pg, source)
+            stays = self._why_it_stays(pg, source)
             for target in self._targets_of(pg, source):
                 give_way()
                 pairs += 1
                 gain = self._gain(pg, source, target)
-                code = ask(target) or self._code_of_allowed(gain, pg, source, target)
-                found.setdefault(code, []).append(
-                    _Row((pg.pgid, source, target), pg.pool, gain > NOISE))
+                code = (stays or self._refusal(pg, source, target)
+                        or self._code_of_allowed(gain, pg, source, target))
+                found[code].append(_Row((pg.pgid, source, target), pg.pool, gain > NOISE))
         counts = [_count(code, rows) for code, rows in found.items()]
         counts.sort(key=lambda count: (-count.pairs, count.code))
         return Census(tuple(counts), len(shards), counted, pairs, _reason(counts))
@@ -137,8 +134,9 @@ class RefusalCensus:
         """
         placement = self.placement
         number = self._numbers.get(pg.pgid)
-        own = placement.index_of.get(source)
-        there = placement.index_of.get(target)
+        index_of = placement.index_of
+        own = index_of.get(source)
+        there = index_of.get(target)
         if number is None or own is None or there is None:
             return None
         refused = list(placement.refusals(number, own, there))
@@ -148,22 +146,16 @@ class RefusalCensus:
             refused.append(room)
         return refused, self._code_of_allowed(gain, pg, source, target), gain
 
-    def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
-        """Returns a function: target → why the shard may not go there, or None."""
+    def _refusal(self, pg: Pg, source: int, target: int) -> Optional[str]:
+        """Returns why a shard may not go to a target, or None."""
         placement = self.placement
         own = placement.index_of.get(source)
         number = self._numbers.get(pg.pgid)
-        stays = self._why_it_stays(pg, source)
-        if stays is not None:
-            return lambda _target: stays
         if own is None or number is None:
-            return lambda _target: codes.IMMOVABLE
-
-        def ask(target: int) -> Optional[str]:
-            there = placement.index_of[target]
-            return (placement.refusal(number, own, there)
-                    or placement.room_refusal(there, self.size_there(pg, source, target)))
-        return ask
+            return codes.IMMOVABLE
+        there = placement.index_of[target]
+        return (placement.refusal(number, own, there)
+                or placement.room_refusal(there, self.size_there(pg, source, target)))
 
     def _why_it_stays(self, pg: Pg, source: int) -> Optional[str]:
         """Returns the code of the reason why a shard can go nowhere, or None."""
@@ -186,8 +178,7 @@ class RefusalCensus:
 
     def size_there(self, pg: Pg, source: int, target: int) -> int:
         """Returns the bytes that the PG's shard on the source would take on a target."""
-        up = list(pg.up)
-        up[up.index(source)] = target
+        up = replaced(pg.up, pg.up.index(source), target)
         return self._snapshot.shard_bytes(pg, target, up)
 
     def _gain(self, pg: Pg, source: int, target: int) -> float:
@@ -210,10 +201,11 @@ class RefusalCensus:
 
     def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
         """Returns the code of a move that a plan may make."""
-        a = self._snapshot.osds[source]
-        b = self._snapshot.osds[target]
+        snapshot = self._snapshot
+        a = snapshot.osds[source]
+        b = snapshot.osds[target]
         if gain > NOISE:
-            if b.reaches(self._snapshot.nearfull_ratio):   # the throttle sends nothing there
+            if b.reaches(snapshot.nearfull_ratio):   # the throttle sends nothing there
                 return codes.NEARFULL
             return codes.MIN_GAIN
         is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
@@ -238,10 +230,8 @@ def _reason(counts: Sequence[RefusalCount]) -> str:
     reason alone. If there is none, the best of the others."""
     useful = [found for found in counts if found.useful]
     lifted = [found for found in useful if found.code not in _STRUCTURAL]
-    if lifted:
-        return max(lifted, key=lambda found: (found.useful, found.pairs)).code
-    if codes.GRANULARITY in [found.code for found in counts]:
+    if not lifted and codes.GRANULARITY in [found.code for found in counts]:
         return codes.GRANULARITY
-    if useful:
-        return max(useful, key=lambda found: found.useful).code
-    return codes.BALANCED
+    if not useful:
+        return codes.BALANCED
+    return max(lifted or useful, key=lambda found: (found.useful, found.pairs)).code

@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import combinations
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..crush.placement import NO_OSD, PlacementRule
+from ..crush.placement import NO_OSD, PlacementRule, replaced
 from ..plan.model import REPAIR, Plan
 from ..plan.options import PlanOptions, effective_fill_limit
 from ..runtime.time_slice import give_way, piecewise, told_to_end
@@ -42,10 +42,7 @@ class _Legal(NamedTuple):
 
     def breaks(self, up: Osds) -> bool:
         """Returns True if a rule cannot produce the up set, or a monitor would not keep it."""
-        for rule in self.rules:
-            if rule.refusal(up):
-                return True
-        return False
+        return any(rule.refusal(up) for rule in self.rules)
 
 
 def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Legal]:
@@ -60,10 +57,9 @@ def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Le
     buckets_of: List[Mapping[int, int]] = []   # of each domain: OSD → bucket
     for rule in rules:
         for block in rule.blocks:
-            domains = block.domains
-            buckets_of += [domain.bucket_of for domain in domains]
-            if domains:
-                most = min(most, domains[-1].shards_per_bucket)
+            for domain in block.domains:
+                buckets_of.append(domain.bucket_of)
+                most = min(most, domain.shards_per_bucket)
     last = rules[-1].osds()
     taken = [osd for osd in rules[0].osds() if osd in last]
     places: Dict[int, Tuple[Any, ...]] = {}
@@ -78,9 +74,9 @@ def broken_pgs(snapshot: Snapshot) -> List[Pg]:
     if OF_RULE.isdisjoint(snapshot.skipped):
         return []
     pgs = snapshot.pgs
-    found = [pgs[pgid] for pgid in snapshot.upmap_items
-             if pgid in pgs and pgs[pgid].immovable in OF_RULE]
-    return sorted(found, key=lambda pg: (pg.pool, pg_number(pg.pgid)))
+    pinned = [pgs[pgid] for pgid in snapshot.upmap_items if pgid in pgs]
+    return sorted([pg for pg in pinned if pg.immovable in OF_RULE],
+                  key=lambda pg: (pg.pool, pg_number(pg.pgid)))
 
 
 def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
@@ -103,8 +99,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
             continue
         erasure = snapshot.is_positional(pg)
         copied = len(shard_changes(pg.holders, wanted, erasure)[0])
-        shards = shards + copied
-        moved_bytes = moved_bytes + copied * pg.shard_bytes
+        shards += copied
+        moved_bytes += copied * pg.shard_bytes
         stop_reason = options.limit_passed(shards, moved_bytes) or CONVERGED
         if stop_reason != CONVERGED:
             break
@@ -167,15 +163,8 @@ def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: 
 
 def _may_all_give(snapshot: Snapshot, options: PlanOptions, osds: Sequence[int]) -> bool:
     """Returns True if shards may leave all of these OSDs."""
-    sources = options.sources
-    classes = options.device_classes
-    for osd in osds:
-        if sources is not None and osd not in sources:
-            return False
-        known = snapshot.osds.get(osd)
-        if classes is not None and known is not None and known.device_class not in classes:
-            return False
-    return True
+    known = snapshot.osds
+    return all([options.may_give(osd, known[osd].device_class) for osd in osds if osd in known])
 
 
 def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
@@ -191,7 +180,7 @@ def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg
         osd = osds.get(number)
         if osd is None or osd.unusable_reason() is not None:
             continue
-        if options.targets is not None and number not in options.targets:
+        if not options.may_get(number):
             continue
         reached = used[number] + pool.bytes_on(pg.shard_bytes, number, pg.up)
         if reached <= fill * osd.size_bytes:
@@ -215,9 +204,10 @@ def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg
             targets.append(osd)
 
     def utilization(position: int) -> float:
-        osd = snapshot.osds.get(up[position])
+        number = up[position]
+        osd = snapshot.osds.get(number)
         capacity = osd.capacity_bytes if osd is not None else 0
-        return used.get(up[position], 0) / (capacity or 1)
+        return used.get(number, 0) / (capacity or 1)
     # the fullest leave if there is a choice
     by_use = sorted(range(len(up)), key=utilization)
     yield from _elsewhere(rules, up, by_use, targets, 1)
@@ -244,16 +234,14 @@ def _elsewhere(rules: Sequence[PlacementRule], up: Osds, order: Sequence[int],
     def fits(wanted: Osds) -> bool:
         if not give_way() or next(tries, None) is None:
             return False
-        for rule in rules:
-            if rule.conflict(wanted):
-                return False
-        return True
+        return not any(rule.conflict(wanted) for rule in rules)
 
     def stay(wanted: Osds, left: Sequence[int], leaving: int) -> Iterator[Osds]:
         if not left:
             yield from go(wanted)
         if len(left) > leaving:
-            one = _with(wanted, left[0], up[left[0]])
+            position = left[0]
+            one = replaced(wanted, position, up[position])
             if fits(one):
                 yield from stay(one, left[1:], leaving)
         if leaving:
@@ -265,12 +253,7 @@ def _elsewhere(rules: Sequence[PlacementRule], up: Osds, order: Sequence[int],
             return
         position = wanted.index(NO_OSD)
         for osd in targets:
-            one = _with(wanted, position, osd)
+            one = replaced(wanted, position, osd)
             if fits(one):
                 yield from go(one)
     return stay((NO_OSD,) * len(up), order, shards)
-
-
-def _with(up: Osds, position: int, osd: int) -> Osds:
-    """Returns the up set with the OSD at the position."""
-    return (*up[:position], osd, *up[position + 1:])

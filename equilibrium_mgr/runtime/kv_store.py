@@ -106,8 +106,9 @@ class BufferedKvStore:
             self._pending[key] = None
             return
         text = json.dumps({"version": _VERSION, **value}, separators=(",", ":"), sort_keys=True)
-        if len(text.encode()) > MAX_VALUE_BYTES:
-            self._log.error("'%s' has grown to %d bytes and is not kept", key, len(text.encode()))
+        size = len(text.encode())
+        if size > MAX_VALUE_BYTES:
+            self._log.error("'%s' has grown to %d bytes and is not kept", key, size)
             return
         self._pending[key] = text
 

@@ -36,13 +36,14 @@ class SnapshotBuilder:
     placement: it stays right while the PG's up set and upmap items are the same.
     """
 
+    _crush_version: Optional[int] = None
+    _crush: Optional[CrushHierarchy] = None
+    _placement: Optional[PlacementRules] = None   # of the last check of placements
+
     def __init__(self) -> None:
-        self._crush_version: Optional[int] = None
-        self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
         self._sizes = SizeModel()
         self._tracker = InFlightTracker()
-        self._placement: Optional[PlacementRules] = None   # of the last check of placements
         self._placements: Mapping[str, Pg] = {}      # the PGs of the last snapshot
         self._items: Mapping[str, UpmapItems] = {}   # of the last snapshot
         self._faults: Dict[str, Immovable] = {}      # pgid → why its placement forbids moving it
@@ -163,13 +164,14 @@ class SnapshotBuilder:
         for pgid, pg in pgs.moving.items():
             if look.record(pgid).is_unknown:
                 silent += pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0])
+        get = osd_map.get
         alive = [number for number, osd in osds.items() if osd.up and osd.is_in]
         return Snapshot(
             **fields,
             taken_at=reading.taken_at,
-            osd_release=osd_map.get("require_osd_release", ""),
+            osd_release=get("require_osd_release", ""),
             crush=crush,
-            crush_version=osd_map.get("crush_version", 0),
+            crush_version=get("crush_version", 0),
             osds=with_base_bytes(osds, pgs.values(), pools),
             pools=dict(pools),
             pgs=pgs,
@@ -182,7 +184,7 @@ class SnapshotBuilder:
             unsettled_seconds=tracker.unsettled_seconds,
             set_names=name_sets(osds, crush, pools, pool_bytes),
             primaries={entry["pgid"]: int(entry["primary_osd"])
-                       for entry in osd_map.get("pg_upmap_primaries", ())})
+                       for entry in get("pg_upmap_primaries", ())})
 
 
 class _MoveCheck:
@@ -191,24 +193,25 @@ class _MoveCheck:
     def __init__(self, look: Look, nearfull: float) -> None:
         self._pinned = look.pinned
         has_statistics = look.with_statistics
+        osds = look.osds
         #: OSDs whose usage is unknown, so that a move is unknown as well. An OSD that is out is
         #: meant to hold nothing, and the mgr shows zeros for it.
-        self._awaited = frozenset([osd for osd in look.osds.keys() - has_statistics
+        self._awaited = frozenset([osd for osd in osds.keys() - has_statistics
                                    if not look.is_out(osd)])
         #: OSDs whose omap cannot be distinguished from RocksDB's own files.
         least_bytes = look.reading.min_omap_osd_bytes
         self._small = frozenset([osd for osd in has_statistics
-                                 if look.osds[osd].size_bytes < least_bytes])
-        self._nearfull = frozenset([number for number, osd in look.osds.items()
+                                 if osds[osd].size_bytes < least_bytes])
+        self._nearfull = frozenset([number for number, osd in osds.items()
                                     if osd.exceeds(nearfull)])
 
     def reason(self, pgid: str, pool: Pool, up: Osds, state: str, shard: ShardInput,
                fault: Optional[Immovable]) -> Optional[Immovable]:
         """Returns why a PG must not be moved, or None. `fault`: a reason in its statistics or its
         placement."""
-        if pool.touched and pg_number(pgid) in pool.touched:
-            return pool.touched[pg_number(pgid)]
         known = self._pinned.get(pgid) or pool.immovable or fault
+        if pool.touched:
+            known = pool.touched.get(pg_number(pgid)) or known
         if known:
             return known
         if not self._awaited.isdisjoint(up):
@@ -216,8 +219,9 @@ class _MoveCheck:
         untrusted = reasons.untrusted_state(state)
         if untrusted or self._small.isdisjoint(up) or not self._nearfull.isdisjoint(up):
             return untrusted
-        has_much_omap = shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes
-        return reasons.OMAP_ON_SMALL_OSD if has_much_omap else None
+        if shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes:
+            return reasons.OMAP_ON_SMALL_OSD
+        return None
 
 
 def check_placement(pool: Pool, up: Osds, items: UpmapItems,
@@ -244,8 +248,12 @@ def _fault(pool: Pool, up: Osds, raw: Optional[Osds]) -> Optional[Immovable]:
         return reasons.RAW_UNKNOWN
     broken = rule.violation(up)
     if (broken or rule.needs_full_check) and rule.upmap_rejection(up):
-        return reasons.MONITOR_REJECTS_CRUSH if raw == up else reasons.MONITOR_REJECTS
-    return reasons.BREAKS_RULE if broken else None
+        if raw == up:
+            return reasons.MONITOR_REJECTS_CRUSH
+        return reasons.MONITOR_REJECTS
+    if broken:
+        return reasons.BREAKS_RULE
+    return None
 
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]

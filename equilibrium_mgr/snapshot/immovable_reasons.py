@@ -91,7 +91,9 @@ def untrusted_state(state: str) -> Optional[Immovable]:
     """Returns a reason if the state of a PG forbids deleting any of its copies, or None."""
     if pg_states.has_any(state, pg_states.UNTRUSTED):
         return INCONSISTENT
-    return STALE if pg_states.STALE in state else None
+    if pg_states.STALE in state:
+        return STALE
+    return None
 
 
 #: Reasons that forbid copying a PG's shards, not its placement: a change that copies none may go.

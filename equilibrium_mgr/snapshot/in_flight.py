@@ -58,25 +58,29 @@ class InFlightTracker:
     For each reading: `begin`, then `is_at_rest` or `locate` for every PG, then `end`.
     """
 
+    # of the present reading: `begin` sets them
+    _reading: Reading
+    _map_age: float   # seconds since the osdmap was changed, as far as known
+    #: seconds until acting sets show for every PG whether it has to move; 0 if they do already
+    unsettled_seconds: float
+    #: pool id → PGs of this reading that lack copies
+    lacking: Counter[int]
+    #: pool id → PGs that Ceph calls degraded or undersized, but all of whose copies exist
+    only_moving: Counter[int]
+    _still_unclean: Dict[str, _UncleanPg]
+    _alive: FrozenSet[int]
+    _all_up: bool
+    _up_from: Dict[int, int]
+    _disks: Dict[int, str]   # OSD → uuid of its disk
+    #: OSDs that have another disk since the last reading: they hold nothing
+    _replaced: FrozenSet[int]
+
+    _settled_at = 0.0   # when PGs remapped before the first reading have peered
+
     def __init__(self) -> None:
-        self._last = self._reading = _NOTHING
-        self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
-        #: seconds until acting sets show for every PG whether it has to move; 0 if they do already
-        self.unsettled_seconds = 0.0
-        #: pool id → PGs of this reading that lack copies
-        self.lacking: Counter[int] = Counter()
-        #: pool id → PGs that Ceph calls degraded or undersized, but all of whose copies exist
-        self.only_moving: Counter[int] = Counter()
-        self._settled_at = 0.0   # when PGs remapped before the first reading have peered
+        self._last = _NOTHING
         self._unclean: Dict[str, _UncleanPg] = {}
-        self._still_unclean: Dict[str, _UncleanPg] = {}
-        self._alive: FrozenSet[int] = frozenset()
-        self._up_from: Dict[int, int] = {}
-        self._disks: Dict[int, str] = {}        # OSD → uuid of its disk
         self._last_disks: Dict[int, str] = {}   # of the last reading
-        #: OSDs that have another disk since the last reading: they hold nothing
-        self._replaced: FrozenSet[int] = frozenset()
-        self._all_up = True
 
     def begin(self, reading: Reading, osds: Mapping[int, Osd]) -> None:
         """Starts a reading. Forgets the records of a round that failed before its `end`."""
@@ -200,7 +204,9 @@ class InFlightTracker:
             return _UncleanPg(self._without_replaced(tuple(last)), before, epoch, read_at, False,
                               before, before_at)
         guessed = not is_same_placement(pg.up, pg.acting, pg.positional)
-        holders = self._guessed_holders(pg) if guessed else self._without_replaced(pg.up)
+        holders = self._without_replaced(pg.up)
+        if guessed:
+            holders = self._guessed_holders(pg)
         return _UncleanPg(holders, before, 0, read_at, False, before, before_at, guessed)
 
     def _without_replaced(self, osds: Osds) -> Osds:
@@ -308,7 +314,9 @@ def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: Froz
     if acting not in (holder, up, NO_OSD) and acting in alive:
         return acting
     if holder not in alive or (holder == up != acting and filled):
-        return acting if acting in alive and acting != up else NO_OSD
+        if acting in alive and acting != up:
+            return acting
+        return NO_OSD
     return holder
 
 

@@ -4,6 +4,7 @@ Sizes are in bytes, ratios run from 0 to 1. A reading has dictionaries as Ceph r
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from math import inf
 from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -13,7 +14,7 @@ from .immovable_reasons import Immovable
 from .pg_states import UNKNOWN
 
 UpmapItems = Tuple[Tuple[int, int], ...]
-SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
+SizedShards = Sequence[Tuple[int, int]]   # (OSD id, bytes of the shard that it gains or loses)
 
 #: The name of OSDs without a device class in tables and JSON.
 NO_CLASS = "none"
@@ -48,8 +49,8 @@ class Osd(NamedTuple):
     size_bytes: int
     used_bytes: int
     has_statistics: bool
-    inbound_bytes: int   # still to be copied to it, by backfills that run or wait
-    outbound_bytes: int  # freed when those backfills have ended
+    inbound_bytes: int = 0   # still to be copied to it, by backfills that run or wait
+    outbound_bytes: int = 0  # freed when those backfills have ended
     share: float = 1.0   # ratio of its size that the operator's weights leave it
     held_by: str = ""    # the weights that do so, if the share is below 1
     base_bytes: int = 0  # of an OSD with a lowered weight: used bytes that are no shards
@@ -67,7 +68,9 @@ class Osd(NamedTuple):
 
     def device_bytes(self, count: int) -> int:
         """Returns the bytes on its device for bytes that are comparable among OSDs."""
-        return count if self.size_factor == 1.0 else int(count * self.size_factor)
+        if self.size_factor == 1.0:
+            return count
+        return int(count * self.size_factor)
 
     @property
     def device_size(self) -> int:
@@ -101,12 +104,16 @@ class Osd(NamedTuple):
     @property
     def utilization(self) -> Optional[float]:
         """Returns the used bytes as a ratio of the size; None without statistics."""
-        return self.used_bytes / self.size_bytes if self.has_statistics else None
+        if not self.has_statistics:
+            return None
+        return self.used_bytes / self.size_bytes
 
     @property
     def target_utilization(self) -> Optional[float]:
         """Returns `target_bytes` as a ratio of the size; None without statistics."""
-        return self.target_bytes / self.size_bytes if self.has_statistics else None
+        if not self.has_statistics:
+            return None
+        return self.target_bytes / self.size_bytes
 
     def exceeds(self, ratio: float, more_bytes: int = 0) -> bool:
         """Returns True if the used bytes and `more_bytes` are above a full ratio.
@@ -181,9 +188,16 @@ class Pool(NamedTuple):
         return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
 
     @property
+    def chunks(self) -> int:
+        """Returns into how many parts the bytes of clients are divided."""
+        return self.pg_num * self.data_shards
+
+    @property
     def blocks(self) -> Sequence[PlacementBlock]:
         """Returns the blocks of its rule; none if the rule is not understood."""
-        return self.rule.blocks if self.rule is not None else ()
+        if self.rule is None:
+            return ()
+        return self.rule.blocks
 
     @property
     def is_uniform(self) -> bool:
@@ -200,7 +214,7 @@ class Pool(NamedTuple):
         return int(shard_bytes * self.ratio_on(osd, osds))
 
     def uneven_bytes(self, shard_bytes: int, before: Sequence[int],
-                     after: Sequence[int]) -> SizedShards:
+                     after: Sequence[int]) -> Tuple[Tuple[int, int], ...]:
         """Returns the OSDs that gain or lose a shard of a PG, with its bytes; empty if all shards
         are alike."""
         if self.is_uniform:
@@ -314,10 +328,10 @@ class Snapshot(NamedTuple):
 
     def max_utilization_by_class(self) -> Dict[str, float]:
         """Returns device class → the highest utilization that OSDs report, a ratio."""
-        highest: Dict[str, float] = {}
+        highest: Dict[str, float] = defaultdict(float)
         for osd in self.osds.values():
-            before = highest.get(osd.device_class, 0.0)
-            highest[osd.device_class] = max(before, osd.utilization or 0.0)
+            name = osd.device_class
+            highest[name] = max(highest[name], osd.utilization or 0.0)
         return highest
 
     def items_of(self, pgid: str) -> UpmapItems:
@@ -366,7 +380,7 @@ def is_same_placement(one: Tuple[int, ...], other: Tuple[int, ...], positional: 
     return set(one) == set(other)
 
 
-def shard_changes(before: Tuple[int, ...], after: Tuple[int, ...],
+def shard_changes(before: Sequence[int], after: Sequence[int],
                   positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
     """Returns (OSDs that gain a shard, OSDs that lose one) between two sets of one PG, in pairs.
 
@@ -453,10 +467,6 @@ class Look(NamedTuple):
     pinned: Mapping[str, Immovable]       # pgid → who else has placed it
     placement: PlacementRules
     with_statistics: FrozenSet[int]
-
-    def acting_set(self, pgid: str) -> Sequence[int]:
-        """Returns the acting set of a PG."""
-        return self.reading.acting.get(pgid) or tuple(self.reading.up[pgid])
 
     def record(self, pgid: str) -> PgRecord:
         """Returns the statistics of a PG, or NO_RECORD."""

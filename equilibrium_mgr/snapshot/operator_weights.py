@@ -89,13 +89,19 @@ def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
     base = {number: osd.target_bytes for number, osd in osds.items() if osd.share < 1.0}
     if not base:
         return osds
-    for pg in piecewise(pgs, _PGS_A_PIECE):
-        for osd in pg.up:
-            if osd in base:
-                base[osd] -= pools[pg.pool].bytes_on(pg.shard_bytes, osd, pg.up)
+    subtract_shards(base, pgs, pools)
     held = {number: osds[number]._replace(base_bytes=max(0, count))
             for number, count in base.items()}
     return {**osds, **held}
+
+
+def subtract_shards(used: Dict[int, int], pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> None:
+    """Takes the shards of up sets off the bytes of OSDs, of those that are in `used`."""
+    for pg in piecewise(pgs, _PGS_A_PIECE):
+        pool = pools[pg.pool]
+        for osd in pg.up:
+            if osd in used:
+                used[osd] -= pool.bytes_on(pg.shard_bytes, osd, pg.up)
 
 
 def full_weight(osd: Osd) -> str:
@@ -146,9 +152,10 @@ def _classes(devices: Mapping[int, Osd],
 
 def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
     """Returns OSD id → (id of its root, CRUSH weight), without shadow trees."""
-    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
+    buckets = crush.buckets.values()
+    below = {item for bucket in buckets for item, _ in bucket.items}
     placed: Dict[int, Tuple[int, float]] = {}
-    for bucket in crush.buckets.values():
+    for bucket in buckets:
         root = bucket.id
         if root not in below and "~" not in bucket.name:
             for osd, weight in crush.subtree(root).weights.items():
@@ -176,8 +183,10 @@ def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
 def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
     """Groups OSDs of about the same size, the smallest first."""
     sizes: List[List[_Device]] = []
+    most = 0.0   # bytes of the last size
     for device in sorted(members, key=lambda d: d.size):
-        if not sizes or device.size > _OTHER_SIZE * sizes[-1][0].size:
+        if device.size > most:
+            most = _OTHER_SIZE * device.size
             sizes.append([])
         sizes[-1].append(device)
     return sizes

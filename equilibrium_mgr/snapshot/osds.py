@@ -35,14 +35,15 @@ def map_fields(osd_map: Mapping[str, Any]) -> Dict[str, Any]:
     A full ratio of 0 counts as Ceph's default for it. For backfillfull_ratio that is 0.85, because
     an OSD never takes it for less than nearfull_ratio.
     """
-    flags = osd_map.get("flags", "").split(",")
+    get = osd_map.get
+    flags = get("flags", "").split(",")
     return {"epoch": osd_map["epoch"],
-            "nearfull_ratio": osd_map.get("nearfull_ratio") or 0.85,
-            "backfillfull_ratio": osd_map.get("backfillfull_ratio") or 0.85,
-            "full_ratio": osd_map.get("full_ratio") or 0.95,
+            "nearfull_ratio": get("nearfull_ratio") or 0.85,
+            "backfillfull_ratio": get("backfillfull_ratio") or 0.85,
+            "full_ratio": get("full_ratio") or 0.95,
             "flags": tuple(sorted(filter(None, flags))),
             "group_flags": _group_flags(osd_map),
-            "min_compat_client": osd_map.get("require_min_compat_client", "")}
+            "min_compat_client": get("require_min_compat_client", "")}
 
 
 def _group_flags(osd_map: Mapping[str, Any]) -> Dict[str, FrozenSet[str]]:
@@ -68,23 +69,22 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
     osds: Dict[int, Osd] = {}
     for dump in piecewise(osd_map["osds"], _OSDS_A_PIECE):
         osd = dump["osd"]
-        states = dump.get("state", [])
+        get = dump.get
+        states = get("state", [])
         size, used, pg_shards = reports.get(osd, (0, 0, 0))
         osds[osd] = Osd(
             id=osd,
             device_class=classes.get(osd) or NO_CLASS,
             host=hosts.get(osd, ""),
-            up=bool(dump.get("up", "up" in states)),
-            is_in=bool(dump.get("in", 1)),
+            up=bool(get("up", "up" in states)),
+            is_in=bool(get("in", 1)),
             destroyed="destroyed" in states,
-            reweight=float(dump.get("weight", 1.0)),
+            reweight=float(get("weight", 1.0)),
             size_bytes=size,
             used_bytes=used,
             has_statistics=size > 0,
-            inbound_bytes=0,
-            outbound_bytes=0,
             drained=osd in drained,
-            uuid=str(dump.get("uuid", "")),
+            uuid=str(get("uuid", "")),
             pg_shards=pg_shards)
     return osds
 
@@ -144,7 +144,9 @@ def _find_sets(osds: Mapping[int, Osd], tied: _Tied) -> List[AbstractSet[int]]:
         sizes = [total]
         for part in parts:
             sizes.append(sum([osds[osd].size_bytes for osd in part]) or total)
-        sets += [set().union(*parts)] if count > _TIE * min(sizes) else parts
+        if count > _TIE * min(sizes):
+            parts = [set().union(*parts)]
+        sets += parts
     return sets
 
 
@@ -166,10 +168,11 @@ class OsdReports:
     Any thread may use it.
     """
 
+    _read_at = 0.0
+    _any_change = False  # without any, the sequence numbers mean nothing
+
     def __init__(self) -> None:
         self._last: Dict[int, Tuple[int, float]] = {}   # OSD → (number, seconds since the epoch)
-        self._read_at = 0.0
-        self._any_change = False  # without any, the sequence numbers mean nothing
 
     def stale(self, osd_stats: Iterable[Mapping[str, Any]], now: float) -> FrozenSet[int]:
         """Records `get('osd_stats')['osd_stats']`, and returns the OSDs with stale statistics.

@@ -32,29 +32,30 @@ _AS_LARGE = 0.8
 _PGS_A_PIECE = 200   # between two calls of `give_way`: well below a millisecond
 #: Figures of a PG that only a full reading has, and a pool's `stat_sum` always: objects, bytes of
 #: omap, objects that have omap (-1 if not known).
-_FIGURES = ("num_objects", "num_omap_bytes", "num_objects_omap")
+_FIGURES = _OBJECTS, _OMAP, _OMAP_OBJECTS = ("num_objects", "num_omap_bytes", "num_objects_omap")
 
 Figures = Tuple[int, int, int]
 Full = Tuple[int, int, int, int]   # figures, and the PG's bytes with them
 Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
 PoolStats = Iterable[Mapping[str, Any]]   # get('pool_stats')['pool_stats']
+Totals = Mapping[int, Mapping[str, Any]]   # pool id → its `stat_sum`
 OsdSets = Mapping[str, Sequence[int]]   # pgid → up set or acting set
 
 
 class _PoolSums:
     """Adds up the PGs of one pool that have reported, and apportions the pool's totals to them."""
 
+    pgs = 0   # all PGs, reported or not
+    #: sums of weights (_weight): of all PGs, of PGs with figures, of the new bytes of these
+    weight = known_weight = came_weight = 0
+    lacks_omap = False   # a PG with objects shows no omap, as until its deep scrub
+    is_resized = has_grown = tells_omap_objects = False
+
     def __init__(self) -> None:
-        self.pgs = 0                 # all PGs, reported or not
-        #: sums of weights (_weight): of all PGs, of PGs with figures, of the new bytes of these
-        self.weight = self.known_weight = self.came_weight = 0
         self.had = [0, 0, 0, 0]      # sums of the figures that PGs had, and of their bytes then
         #: for each figure: factor of the old figure; part of a weight, for new bytes, and for a PG
         #: without figures
         self.rules: List[Tuple[float, float, float]] = []
-        #: a PG with objects shows no omap, as until its deep scrub
-        self.lacks_omap = False
-        self.is_resized = self.has_grown = self.tells_omap_objects = False
 
     def add(self, num_bytes: int, had: Optional[Full]) -> None:
         """Adds a PG that has reported. `had`: its last full figures."""
@@ -72,17 +73,18 @@ class _PoolSums:
         if totals is None:
             self.rules = [(1.0, 0.0, 0.0)] * 3
             return
-        self.is_resized, self.tells_omap_objects = resized, _FIGURES[2] in totals
-        self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
-        shares = [max(0, totals.get(name, 0)) / max(1, self.weight) for name in _FIGURES]
+        self.is_resized, self.tells_omap_objects = resized, _OMAP_OBJECTS in totals
         objects, _, _, num_bytes = self.had
+        counts = [_count(totals, name) for name in _FIGURES]
+        self.has_grown = counts[0] > objects
+        shares = [count / max(1, self.weight) for count in counts]
         came = max(0.0, shares[0] * self.known_weight - objects) * num_bytes
         as_large = self.came_weight * objects   # new bytes, if the new objects are as large
         bytes_tell = came > 0.0 and _AS_LARGE * as_large <= came <= as_large / _AS_LARGE
         for name, share, had in zip(_FIGURES, shares, self.had):
             known = share * self.known_weight
             more = max(0.0, known - had)
-            if name == _FIGURES[1] and self.lacks_omap:
+            if name == _OMAP and self.lacks_omap:
                 # a deep scrub has shown it; the next full reading shows whose omap it is
                 more = 0.0
             elif not bytes_tell and 0 < had <= known <= _MOST_GROWTH * had:
@@ -140,8 +142,8 @@ class PgStatistics:
         """
         self._full = {}
         counts: Counter[int] = Counter()
-        holding = {pool["poolid"] for pool in pool_stats
-                   if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
+        holding = [pool for pool, totals in _totals(pool_stats).items()
+                   if _count(totals, _OBJECTS)]
         for pg in piecewise(pg_stats, _PGS_A_PIECE):
             pgid = pg["pgid"]
             stat = pg.get("stat_sum", {})
@@ -150,8 +152,8 @@ class PgStatistics:
             if _is_unreported(pg) or (not stat and pool in holding):
                 continue
             self._full[pgid] = (
-                max(0, stat.get("num_objects", 0)), max(0, stat.get("num_omap_bytes", 0)),
-                stat.get("num_objects_omap", -1), max(0, stat.get("num_bytes", 0)))
+                _count(stat, _OBJECTS), _count(stat, _OMAP), stat.get(_OMAP_OBJECTS, -1),
+                _count(stat, "num_bytes"))
             # a PG that is down or peers counts nothing (PeeringState::update_calc_stats)
             if ACTIVE in pg.get("state", ""):
                 self._read_transfer(pgid, stat, pg.get("up", ()), pg.get("acting", ()))
@@ -165,8 +167,7 @@ class PgStatistics:
         if not moving or not objects:
             return
         # copies that no OSD has any more count as degraded only, and have to be copied too
-        missing = (max(0, stat.get("num_objects_misplaced", 0))
-                   + max(0, stat.get("num_objects_degraded", 0)))
+        missing = _count(stat, "num_objects_misplaced") + _count(stat, "num_objects_degraded")
         known = self._transfers.get(pgid, _NO_TRANSFER).uncopied
         uncopied = {osd: known.get(osd, 1.0) for osd in _targets(up, acting) or up}
         more = min(1.0, missing / (objects * moving)) - _mean(uncopied.values())
@@ -186,8 +187,9 @@ class PgStatistics:
         `moving`: pgid → acting set, of PGs with a pg_temp. `up_sets` distinguish a movement from
         the next one of the same PG.
         """
-        pools = self._pool_sums(progress, pool_stats)
-        arrived = self._arrived(progress, pool_stats, moving, up_sets)
+        totals = _totals(pool_stats)
+        pools = self._pool_sums(progress, totals)
+        arrived = self._arrived(progress, totals, moving, up_sets)
         transfers: Dict[str, _Transfer] = {}
         records: Dict[str, PgRecord] = {}
         recovered: Dict[str, int] = {}
@@ -220,7 +222,7 @@ class PgStatistics:
         self._recovered = recovered
         return records
 
-    def _pool_sums(self, progress: Reports, pool_stats: PoolStats) -> Dict[int, _PoolSums]:
+    def _pool_sums(self, progress: Reports, totals: Totals) -> Dict[int, _PoolSums]:
         """Returns pool id → how its present totals are apportioned to its PGs."""
         pools: Dict[int, _PoolSums] = defaultdict(_PoolSums)
         for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
@@ -228,13 +230,12 @@ class PgStatistics:
             sums.pgs += 1
             if not _is_silent(pg):
                 sums.add(max(0, pg.get("num_bytes", 0)), self._full.get(pgid))
-        totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, sums in pools.items():
             # the last full reading has no figures of PGs that were split or merged since
             sums.set_rules(totals.get(pool), sums.pgs != self._counts.get(pool))
         return pools
 
-    def _arrived(self, progress: Reports, pool_stats: PoolStats, moving: OsdSets,
+    def _arrived(self, progress: Reports, totals: Totals, moving: OsdSets,
                  up_sets: OsdSets) -> Mapping[int, float]:
         """Returns pool id → the ratio of its copies that has arrived, for pools without bytes.
 
@@ -253,12 +254,10 @@ class PgStatistics:
                     lacked[pool] += objects * transfer.uncopied.get(osd, 1.0)
                     running[pool] += objects * is_running
         found: Dict[int, float] = {}
-        for stats in pool_stats:
-            pool = stats["poolid"]
-            totals = stats.get("stat_sum", {})
-            if running[pool] and not totals.get("num_bytes", 1):
-                misplaced = totals.get("num_objects_misplaced", math.inf)
-                degraded = totals.get("num_objects_degraded", 0)
+        for pool, stat in totals.items():
+            if running[pool] and not stat.get("num_bytes", 1):
+                misplaced = stat.get("num_objects_misplaced", math.inf)
+                degraded = stat.get("num_objects_degraded", 0)
                 found[pool] = (lacked[pool] - misplaced - degraded) / running[pool]
         return found
 
@@ -287,11 +286,11 @@ class PgStatistics:
                 done = (recovered - seen.recovered_bytes) / whole
             else:
                 done = max(0.0, arrived) * _is_running(state)
+            most = math.inf
             if BACKFILL in state:
                 most = max([one for osd, one in uncopied.items() if osd in up], default=0.0) - done
-                uncopied = {osd: max(0.0, min(one, most)) for osd, one in uncopied.items()}
-            else:
-                uncopied = {osd: max(0.0, one - done) for osd, one in uncopied.items()}
+                done = 0.0
+            uncopied = {osd: max(0.0, min(one - done, most)) for osd, one in uncopied.items()}
         targets = targets or frozenset(up).intersection(uncopied) or frozenset(up)
         return _Transfer(recovered, {osd: uncopied.get(osd, 1.0) for osd in targets})
 
@@ -301,14 +300,29 @@ _NO_FIGURES: Full = (0, 0, -1, 0)
 _NO_TRANSFER = _Transfer(0, {})
 
 
+def _count(stat: Mapping[str, Any], name: str) -> int:
+    """Returns a figure that Ceph counts; 0 if it is missing or negative."""
+    count: int = stat.get(name, 0)
+    return max(0, count)
+
+
+def _totals(pool_stats: PoolStats) -> Totals:
+    """Returns pool id → its `stat_sum`."""
+    return {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+
+
 def _mean(ratios: Collection[float]) -> float:
     """Returns the mean, 1.0 without ratios."""
-    return sum(ratios) / len(ratios) if ratios else 1.0
+    if not ratios:
+        return 1.0
+    return sum(ratios) / len(ratios)
 
 
 def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
     """Returns the OSDs that get a shard; none if the acting set is not known."""
-    return frozenset(up).difference(acting, (NO_OSD,)) if acting else frozenset()
+    if not acting:
+        return frozenset()
+    return frozenset(up).difference(acting, (NO_OSD,))
 
 
 def _is_running(state: str) -> bool:

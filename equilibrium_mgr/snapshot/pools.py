@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from math import inf
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
@@ -54,7 +55,10 @@ class PoolReader:
             rule_id = dump["crush_rule"]
             erasure = dump["type"] == _ERASURE
             profile = _profile(dump, osd_map)
-            data_shards, reason = _data_shards(profile) if erasure else (1, None)
+            data_shards = 1
+            reason = None
+            if erasure:
+                data_shards, reason = _data_shards(profile)
             key = (number, *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
             positional = erasure and profile.get("plugin") not in _ALIKE
@@ -133,7 +137,9 @@ def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
 
 def merge_target(ps: int) -> int:
     """Returns the number of the PG that another is merged into, or was split from."""
-    return ps & ~(1 << ps.bit_length() - 1) if ps else 0
+    if not ps:
+        return 0
+    return ps & ~(1 << ps.bit_length() - 1)
 
 
 def _next_child(ps: int, least: int) -> int:
@@ -172,8 +178,8 @@ def count_states(states: Mapping[str, int]) -> PgStateCounts:
     return PgStateCounts(inactive, degraded, unreported)
 
 
-def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
-                     only_moving: Mapping[int, int]) -> Dict[int, PgStateCounts]:
+def corrected_states(pg_status: Mapping[str, Any], lacking: Counter[int],
+                     only_moving: Counter[int]) -> Dict[int, PgStateCounts]:
     """Returns pool id → PG states of `pg_status`, with corrected numbers of degraded PGs.
 
     `only_moving`: pool id → PGs that are not degraded, because they only move. `lacking`: pool id →
@@ -187,6 +193,6 @@ def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
     for pool_id in lacking.keys() | only_moving.keys():
         reported = states.get(pool_id, PgStateCounts(0, 0))
         states[pool_id] = reported._replace(degraded=max(
-            0, reported.degraded - only_moving.get(pool_id, 0),
-            lacking.get(pool_id, 0) - reported.inactive))
+            0, reported.degraded - only_moving[pool_id],
+            lacking[pool_id] - reported.inactive))
     return states

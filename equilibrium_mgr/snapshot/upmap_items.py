@@ -35,7 +35,9 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     for source, target in reversed(items):
         if target in raw and source not in raw:
             raw[raw.index(target)] = source
-    return tuple(raw) if apply_items(raw, items, is_out) == tuple(up) else None
+    if apply_items(raw, items, is_out) != tuple(up):
+        return None
+    return tuple(raw)
 
 
 def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
@@ -57,7 +59,9 @@ def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
     sources = {source for source, _ in items}
     raws = [raw for raw in found
             if sources.issubset(raw) and apply_items(raw, items, is_out) == tuple(up)]
-    return raws[0] if len(raws) == 1 else None
+    if len(raws) != 1:
+        return None
+    return raws[0]
 
 
 def _with_source(osds: Sequence[int], source: int, target: int) -> Tuple[int, ...]:
@@ -73,12 +77,13 @@ def keep_raw_positions(raw: Sequence[int], wanted: Sequence[int],
     """
     found: List[int] = list(wanted)
     for block in rule.blocks:
-        span = range(block.start, block.start + block.positions)
-        members = {wanted[i] for i in span}
-        chosen = {raw[i] for i in span}
-        others = iter([wanted[i] for i in span if wanted[i] not in chosen])
-        for i in span:
-            found[i] = raw[i] if raw[i] in members else next(others)
+        members = block.members(wanted)
+        chosen = block.members(raw)
+        others = iter([osd for osd in members if osd not in chosen])
+        for i, osd in zip(block.span, chosen):
+            if osd not in members:
+                osd = next(others)
+            found[i] = osd
     return tuple(found)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..crush.placement import NO_OSD
-from ..plan.model import CANCEL, UNDO, PgChange, Plan, Usage, moves_nothing, takes_back
-from ..plan.options import AIMS
+from ..plan.model import CANCEL, UNDO, PgChange, Plan, moves_nothing, takes_back
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
@@ -77,18 +76,19 @@ def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoRe
              for pg in snapshot.in_flight().values() if has_not_begun(pg)}
     goals: Dict[str, Goal] = {}
     for row in rows(items.keys()):
-        present = items.get(row.pgid)
+        pgid = row.pgid
+        present = items.get(pgid)
         if present is None or row.before == present:
             continue   # the PG is decided, or the monitor has not kept this change
-        del items[row.pgid]
+        del items[pgid]
         if not chosen(row) or not _is_kept(row, present):
             continue
         left = tuple([pair for pair in row.before if pair in present or pair not in row.after])
         goal = _before_motion(snapshot, row, left)
         if goal is None:   # an earlier change set it in motion
-            items[row.pgid] = left
+            items[pgid] = left
         else:
-            goals[row.pgid] = goal
+            goals[pgid] = goal
     return _plan(snapshot, goals, CANCEL)
 
 
@@ -120,12 +120,12 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
             items = snapshot.items_of(pg.pgid)
             before[pg.pgid] = tuple([pair for pair in items if pair[1] not in pg.up[:1]])
     for row in rows(unclear):
-        if row.pgid not in unclear or row.takes_back or (
-                row.after != snapshot.items_of(row.pgid)):
+        pgid = row.pgid
+        if pgid not in unclear or row.takes_back or row.after != snapshot.items_of(pgid):
             continue
         if _is_mapped_alike(snapshot, row):
-            before[row.pgid] = row.before
-            unclear.remove(row.pgid)
+            before[pgid] = row.before
+            unclear.remove(pgid)
     pgs = dict(snapshot.pgs)
     for pgid, items in before.items():
         pg = pgs[pgid]
@@ -156,9 +156,12 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     made = _made(rows, present)
     while made and not chosen(made[0]):
         del made[0]
-    if not made or present == made[0].before:
+    if not made:
         return None
-    goal = made[0].before
+    first = made[0]
+    goal = first.before
+    if present == goal:
+        return None
     later = None
     left = follows = goal   # `left`: by the chosen rows before the later one
     for row in made:
@@ -175,7 +178,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
         return Obstacle(f"{name} has changed it since",
                         f"ceph equilibrium undo {later.plan or 'automatic'}")
-    return goal if _is_mapped_alike(snapshot, made[0]) else Obstacle(REMAPPED)
+    return goal if _is_mapped_alike(snapshot, first) else Obstacle(REMAPPED)
 
 
 def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
@@ -214,15 +217,17 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
     changes: List[PgChange] = []
     not_restored: NotRestored = []
     for pgid, goal in piecewise(goals.items(), _PGS_A_PIECE):
-        found: Union[PgChange, Obstacle, None] = None
+        if goal is None:
+            continue
+        found: Union[PgChange, Obstacle]
         if isinstance(goal, Obstacle):
             found = goal
-        elif goal is not None:
+        else:
             found = _change(snapshot, snapshot.pgs[pgid], goal)
-        if isinstance(found, PgChange):
-            changes.append(found)
-        elif found is not None:
+        if isinstance(found, Obstacle):
             not_restored.append((pgid, found))
+        else:
+            changes.append(found)
     turns = {change.pgid: _turn(snapshot, change) for change in changes}
     changes.sort(key=lambda change: turns[change.pgid])
     planned = PlannedChanges(snapshot)
@@ -236,11 +241,6 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
         stop_reason=CONVERGED,
         moves=tuple(planned.moves),
         changes=tuple(changes),
-        before=Usage({}, {}),
-        after=Usage({}, {}),
-        skipped={},
-        aim=AIMS[0],
-        bounds={},
         kind=kind)
     order = list(turns.values())
     return UndoResult(plan, not_restored, order.count(0), order.count(1))
@@ -259,9 +259,10 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     pool = snapshot.pools[pg.pool]
     after = _up_with(snapshot, pg, items)
     motionless = moves_nothing(pg, after, pool.erasure)
-    if pg.immovable is not None and pg.immovable not in TRANSIENT:
-        if not motionless or pg.immovable not in OF_MOTION:
-            return Obstacle(pg.immovable)
+    reason = pg.immovable
+    if reason is not None and reason not in TRANSIENT:
+        if not motionless or reason not in OF_MOTION:
+            return Obstacle(reason)
     if pool.rule is None or len(after) != pool.size:
         return Obstacle("the pool's rule or size has changed")
     broken = pool.rule.refusal(after)

@@ -6,7 +6,7 @@ Of CRUSH this needs only the OSDs that a rule can use, and the buckets that the 
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import WEIGHT_ONE, Bucket, CrushHierarchy
 from ..crush.placement import PlacementBlock, PlacementRule
@@ -197,7 +197,7 @@ def with_changes(snapshot: Snapshot, changes: Changes) -> Snapshot:
             osds[number] = Osd(
                 id=number, device_class=one.device_class, host=one.host, up=True, is_in=True,
                 destroyed=False, reweight=1.0, size_bytes=one.size_bytes, used_bytes=0,
-                has_statistics=True, inbound_bytes=0, outbound_bytes=0)
+                has_statistics=True)
         crush = _with_osds(crush, one, new)
     if changes.added:
         pools = _with_rules(pools, crush)
@@ -235,9 +235,11 @@ def _with_osds(crush: CrushHierarchy, one: AddedOsds, osds: Sequence[int]) -> Cr
     ids = {bucket.name: bucket.id for bucket in buckets.values()}
     above = _names_above(crush)
     new_host = Bucket(0, "", HOST_TYPE, crush.type_ids.get(HOST_TYPE, 1), ())
-    names = [one.host, one.bucket]   # up to the root
-    while ids[names[-1]] in above:
-        names.append(above[ids[names[-1]]])
+    names = [one.host]   # up to the root
+    parent: Optional[str] = one.bucket
+    while parent is not None:
+        names.append(parent)
+        parent = above.get(ids[parent])
     suffixes = [""]
     device_class = ""
     if one.device_class != NO_CLASS:
@@ -300,13 +302,14 @@ def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:
     """
     found = 0.0
     pg_nums = dict(changes.pg_nums)
+    pools = snapshot.pools
     wholes: Dict[PlacementBlock, float] = {}   # → the sum of its weights
     for number in pg_nums:
-        for block in snapshot.pools[number].blocks:
+        for block in pools[number].blocks:
             wholes[block] = sum(block.weights.values()) or 1.0
     remapped = (pg for pg in snapshot.pgs.values() if pg.pool in pg_nums)
     for pg in piecewise(remapped, _PGS_A_PIECE):
-        pool = snapshot.pools[pg.pool]
+        pool = pools[pg.pool]
         after = pool._replace(pg_num=pg_nums[pool.id])
         kept = 0.0   # ratio of its objects
         if pg_number(pg.pgid) < after.pg_num:
@@ -345,12 +348,10 @@ def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addi
     peers = sorted([bucket.name for bucket in plain.values()
                     if bucket.type_name == kind and bucket.id in below])
     under = [one._replace(bucket=name, host=f"{one.host}-{name}") for name in peers]
-    places: List[Addition] = []
-    for added in under:
-        if added.bucket != one.bucket:
-            places.append((f"under {added.bucket}", (added,)))
+    places: List[Addition] = [(f"under {added.bucket}", (added,)) for added in under
+                              if added.bucket != one.bucket]
     count = one.osds
-    if len(peers) > 1 and count >= len(peers):
+    if 1 < len(peers) <= count:
         each = count // len(peers)
         places.append((f"{each} of them under each {kind}",
                        tuple([added._replace(osds=each) for added in under])))

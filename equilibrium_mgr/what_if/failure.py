@@ -7,10 +7,10 @@ The worst failures of one failure domain each are found by type.
 """
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from operator import attrgetter
 from typing import (
-    Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set,
     Tuple)
 
 from ..crush.hierarchy import OSD_TYPE
@@ -68,11 +68,11 @@ def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
     types = {HOST_TYPE}
     for rule_id in {pool.rule_id for pool in snapshot.pools.values()}:
         types |= _domain_types(snapshot.crush.rules.get(rule_id, {}))
-    found: Dict[str, List[Failure]] = {type_name: [] for type_name in sorted(types)}
+    found: Dict[str, List[Failure]] = defaultdict(list)
     for failure in failures_by_name(snapshot).values():
         if failure.type_name in types and failure.osds and SHADOW not in failure.name:
             found[failure.type_name].append(failure)
-    return {type_name: failures for type_name, failures in found.items() if failures}
+    return dict(sorted(found.items()))
 
 
 def _domain_types(rule: Mapping[str, Any]) -> Set[str]:
@@ -87,16 +87,14 @@ def _domain_types(rule: Mapping[str, Any]) -> Set[str]:
 def failures_by_name(snapshot: Snapshot) -> Dict[str, Failure]:
     """Returns the failure of each bucket, by name, and of each OSD, by number."""
     crush = snapshot.crush
-    members: List[Tuple[str, str, Iterable[int]]] = []
+    is_in = frozenset([osd for osd in snapshot.osds if not snapshot.is_out(osd)])
+    failures: List[Failure] = []
     for bucket in sorted(crush.buckets.values(), key=attrgetter("name")):
-        members.append((bucket.name, bucket.type_name, crush.subtree(bucket.id).weights))
+        osds = is_in.intersection(crush.subtree(bucket.id).weights)
+        failures.append(Failure(bucket.name, bucket.type_name, osds))
     for osd in sorted(snapshot.osds):
-        members.append((f"osd.{osd}", OSD_TYPE, [osd]))
-    found: Dict[str, Failure] = {}
-    is_in = {osd for osd in snapshot.osds if not snapshot.is_out(osd)}
-    for name, type_name, osds in members:
-        found[name] = Failure(name, type_name, frozenset(is_in.intersection(osds)))
-    return found
+        failures.append(Failure(f"osd.{osd}", OSD_TYPE, is_in.intersection((osd,))))
+    return {failure.name: failure for failure in failures}
 
 
 Osds = Tuple[int, ...]
@@ -173,13 +171,13 @@ def pgs_by_osd(placed: Placement) -> Dict[int, List[str]]:
     the OSD that they lack may be the one that has already failed.
     """
     snapshot = placed.snapshot
-    found: Dict[int, List[str]] = {}
+    found: Dict[int, List[str]] = defaultdict(list)
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         osds = {*pg.raw, *pg.up, *placed.up(pg)}
         if len(pg.up) < snapshot.pools[pg.pool].size:
             osds.add(NO_OSD)
         for osd in osds:
-            found.setdefault(osd, []).append(pg.pgid)
+            found[osd].append(pg.pgid)
     return found
 
 
@@ -229,35 +227,35 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     used = {osd: count for osd, count in placed.used.items() if osd not in failed}
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
     up_sets = UpSetsAfter(snapshot, failed)
-    arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
-    freed: Dict[int, int] = {}
+    arrivals: Dict[int, List[Arrival]] = defaultdict(list)   # by OSD id
+    freed: Counter[int] = Counter()
     undersized: Counter[int] = Counter()   # by pool id, as the other two
     lost: Counter[int] = Counter()
     inactive: Counter[int] = Counter()
     for pgid, osds in piecewise(mapped.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
-        pool = snapshot.pools[pg.pool]
+        number = pg.pool
+        pool = snapshot.pools[number]
         before = placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
         left = [osd for osd in before if osd != NO_OSD and osd not in failed]
         loses = not failed.isdisjoint(before)
         if loses and len(left) < pool.data_shards:
-            lost[pool.id] += 1
+            lost[number] += 1
             after = tuple([osd if osd in left else NO_OSD for osd in before])
         else:
             if loses and len(left) < pool.min_size:
-                inactive[pool.id] += 1
+                inactive[number] += 1
             if after != before and len(after) - after.count(NO_OSD) < pool.size:
-                undersized[pool.id] += 1
+                undersized[number] += 1
         if after == before:
             continue
-        recount(shards[pool.id], pool, pgid, before, after)
+        recount(shards[number], pool, pgid, before, after)
         gained, left_behind = move_shards(used, pg, before, after, pool)
         for osd in gained:
-            size = pool.bytes_on(pg.shard_bytes, osd, after)
-            arrivals.setdefault(osd, []).append((pgid, size))
+            arrivals[osd].append((pgid, pool.bytes_on(pg.shard_bytes, osd, after)))
         for osd in left_behind:
-            freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
+            freed[osd] += pool.bytes_on(pg.shard_bytes, osd, before)
     survivors = snapshot._replace(osds={
         osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
     return Recovery(

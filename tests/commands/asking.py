@@ -62,9 +62,25 @@ def paste(session: Session, screen: str) -> List[str]:
 def refused(session: Session, line: str) -> Tuple[int, str]:
     """Errno and sentence of a command that must fail in one sentence, without a traceback."""
     rc, out, err = session.command(line)
-    assert rc < 0 and out == "", (line, rc, out)
-    assert err.strip() and "\n" not in err and "Traceback" not in err, (line, err)
+    assert rc < 0, (line, rc, out)
+    assert out == "", (line, rc, out)
+    assert err.strip(), (line, err)
+    assert "\n" not in err, (line, err)
+    assert "Traceback" not in err, (line, err)
     return rc, err
+
+
+def refuses(session: Session, line: str, code: int, *parts: str) -> None:
+    """A command of the module must fail so, in a sentence that has the parts."""
+    rc, said = refused(session, f"equilibrium {line}")
+    assert rc == -code, (line, said)
+    for part in parts:
+        assert part in said, (line, said)
+
+
+def words(session: Session, line: str) -> str:
+    """What a command of the module says, in one line."""
+    return " ".join(run(session, f"equilibrium {line}").split())
 
 
 def optimize(session: Session, arguments: str = "p") -> Dict[str, Any]:

@@ -1,9 +1,8 @@
 """`eval --add`, `--remove`, `--resize`, `--pg-num`, and that the simulated cluster, balanced, ends
-where they say. `pytest -s --full tests/commands/test_changes.py` prints what was seen."""
+where they say."""
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -14,7 +13,7 @@ from mgr_stub.console.session import Session
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.shard_copies import finish
 from mgr_stub.simulation import backfill
-from tests.commands.asking import ask, by, by_class, count_commands, refused, run
+from tests.commands.asking import ask, by, by_class, count_commands, run
 from tests.scenarios.clusters import session_of
 from tests.support.few import few
 
@@ -37,8 +36,9 @@ class Case(NamedTuple):
 
 def added(cluster: Tuple[str, int], place: str, host: str, count: int, size: str,
           device_class: str = "hdd", **more: Any) -> Case:
-    return Case(cluster, f"--add {host}:{count}x{size}:{device_class}@{place}", [
-        f"sim host add {host} {count} {size} class={device_class} under={place}"], **more)
+    asked = f"--add {host}:{count}x{size}:{device_class}@{place}"
+    done = f"sim host add {host} {count} {size} class={device_class} under={place}"
+    return Case(cluster, asked, [done], **more)
 
 
 CASES = [
@@ -79,11 +79,16 @@ def half_shards(snapshot: Snapshot) -> Dict[str, float]:
     for pg in snapshot.pgs.values():
         for osd in pg.up:
             shards.setdefault((snapshot.set_of(osd), pg.pool), []).append(pg.shard_bytes)
-    sizes = {name: min(osd.size_bytes for osd in snapshot.osds.values()
-                       if osd.size_bytes and snapshot.set_of(osd.id) == name)
-             for name, _ in shards}
-    return {name: max(sum(found) / len(found) for (other, _), found in shards.items()
-                      if other == name) / size / 2.0 for name, size in sizes.items()}
+    smallest: Dict[str, int] = {}
+    for entry in snapshot.osds.values():
+        if entry.size_bytes:
+            name = snapshot.set_of(entry.id)
+            smallest[name] = min(entry.size_bytes, smallest.get(name, entry.size_bytes))
+    halves: Dict[str, float] = {}
+    for (name, _), found in shards.items():
+        half = sum(found) / len(found) / smallest[name] / 2.0
+        halves[name] = max(half, halves.get(name, 0.0))
+    return halves
 
 
 def check_ends_as_told(case: Case, folder: Path,
@@ -98,25 +103,24 @@ def check_ends_as_told(case: Case, folder: Path,
     session = open_cluster(case, folder)
     told: Dict[str, Any] = ask(session, f"eval {case.asked}")
     copied.clear()
-    run(session, *case.done, "equilibrium on",
-        f"sim run {1 if case.cluster[0] == 'random' else case.days}d")
+    days = case.days
+    if case.cluster[0] == "random":
+        days = 1
+    run(session, *case.done, "equilibrium on", f"sim run {days}d")
     status, seen = ask(session, "status"), ask(session, "eval")
     assert status["state"] == "balanced", status
     halves, classes = half_shards(session.module.gateway.snapshot()), by_class(seen)
     for name, row in by_class(told).items():
-        highest, bound = classes[name]["max_utilization"], row["then_bound_utilization"]
-        print(f"{case.cluster} {case.asked}: {name} {highest:.4f}, told {bound:.4f}"
-              f" ({row['then_whole_utilization']:.4f} whole), half a shard {halves[name]:.4f}")
-        assert bound - 0.001 <= highest <= row["then_whole_utilization"] + halves[name]
-    room, most = seen["room"]["bytes"], told["then_room_bytes"]
-    print(f"room {room / most - 1.0:+.3f}, bytes {sum(copied) / told['least_moved_bytes']:.2f}"
-          f" times the least, usable {told['usable_ratio']}")
-    assert most * (1.001) >= room >= most * (
-        1.0 - (_ROOM if case.cluster[0] in _EVEN and "=128" not in case.asked
-               else _ROOM_ELSEWHERE))
+        highest, whole = classes[name]["max_utilization"], row["then_whole_utilization"]
+        assert row["then_bound_utilization"] - 0.001 <= highest <= whole + halves[name]
+    room, most, slack = seen["room"]["bytes"], told["then_room_bytes"], _ROOM_ELSEWHERE
+    if case.cluster[0] in _EVEN and "=128" not in case.asked:
+        slack = _ROOM
+    assert most * 1.001 >= room >= most * (1.0 - slack)
     assert sum(copied) >= told["least_moved_bytes"] > 0
+    free = by("id", seen["pools"])
     for pool in told["pools"]:
-        assert by("id", seen["pools"])[pool["id"]]["free_bytes"] <= pool["then_free_bytes"] * 1.001
+        assert free[pool["id"]]["free_bytes"] <= pool["then_free_bytes"] * 1.001
     session.close()
     return told
 
@@ -146,61 +150,8 @@ def test_another_pg_num_ends_as_told(case: Case, tmp_path: Path,
     check_ends_as_told(case, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("line, code", [
-    ("--add h9", errno.EINVAL), ("--add h9:1x1T", errno.EINVAL), ("--remove nosuch", errno.ENOENT),
-    ("--add h9:1x1T:hdd@nosuch", errno.ENOENT), ("--resize 3", errno.EINVAL),
-    ("--pg-num nosuch=8", errno.ENOENT), ("vms --remove 3", errno.EINVAL),
-    ("--remove 3 --worst-failure", errno.EINVAL), ("--pg-num vms=8 --fail 3", errno.EINVAL)])
-def test_what_cannot_be_asked(session: Session, line: str, code: int) -> None:
-    assert refused(session, f"equilibrium eval {line}")[0] == -code
-
-
-def test_several_changes_in_one_question(session: Session) -> None:
-    plain = run(session, "equilibrium eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd"
-                         " --remove=3 --resize osd.2=20T --pg-num vms=64")
-    said = " ".join(plain.split())
-    assert all(part in said for part in (
-        "in host h9 ", "in host h10 ", "in host h11 ", "osd.3 removed", "osd.2 of 20 TiB",
-        "64 PGs in pool vms"))
-
-
-def test_the_screen_says_what_is_of_no_use(session: Session) -> None:
-    plain = run(session, "equilibrium eval --add h9:24x16T:hdd")
-    assert all(
-        words in " ".join(plain.split()) for words in ("are of no use there", "in 4 hosts of 6"))
-    plain = run(session, "equilibrium eval --add h9:1x16T:nvme")
-    assert plain.startswith("no pool's CRUSH rule reaches 1 OSD ")
-    plain = " ".join(run(session, "equilibrium eval --remove osd.3").split())
-    assert "failed the data of ssd does not fit below full_ratio (95.00%)" in plain
-    plain = " ".join(run(session, "equilibrium eval --remove host1,host2").split())
-    assert "each PG of backup lacks a place for 1 shard" in plain
-    for line in ("--add h9:24x16T:hdd", "--remove osd.3", "--pg-num vms=64"):
-        assert max(map(len, run(session, f"equilibrium eval {line}").split("\n"))) <= 80
-
-
 def test_no_look_is_taken_for_it(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = count_commands(session)
     monkeypatch.setattr(session.module.gateway, "snapshot", None)
     ask(session, "eval --remove osd.3")
     assert sent == []
-
-
-def test_what_has_been_told_is_of_its_own_moment(session: Session) -> None:
-    """A pool that has gone since is in the answer, and so is the moment that it is of."""
-    run(session, "sim run 10s")
-    before = ask(session, "eval --remove host1,host2")
-    run(session, "sim pool rm backup", "sim run 10s")
-    session.command("equilibrium eval")
-    run(session, "sim run 25s")
-    assert "backup" not in {pool["name"] for pool in ask(session, "eval")["pools"]}
-    plain = " ".join(run(session, "equilibrium eval --remove host1,host2").split())
-    assert "each PG of backup " in plain
-    after = ask(session, "eval --remove host1,host2")
-    assert after["osdmap_epoch"] == before["osdmap_epoch"]
-    assert after["snapshot_age_seconds"] >= before["snapshot_age_seconds"] + 35
-
-
-def test_nothing_is_free_where_nothing_fits(session: Session) -> None:
-    """Bounds are rounded up, but not from nothing to a byte."""
-    pools = ask(session, "eval --remove host3,host4")["pools"]
-    assert {pool["failed_free_bytes"] for pool in pools} == {0}

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, run
+from tests.commands.asking import ask, run, words
 
 
 def _serve(session: Session, ops: int, milliseconds: int) -> None:
@@ -15,7 +15,7 @@ def _serve(session: Session, ops: int, milliseconds: int) -> None:
 
 def _clients(session: Session) -> str:
     """The line, or lines, of clients."""
-    said = " ".join(run(session, "equilibrium status").split())
+    said = words(session, "status")
     return said[said.index("clients:"):].partition(" of theirs")[0] if "clients:" in said else ""
 
 
@@ -25,7 +25,8 @@ def test_it_is_shown_while_moves_are_in_flight(any_session: Session) -> None:
     run(session, "sim backfill rate 4M", "sim run 30m")
     assert session.mgr.calls.get("perf counter", 0) == 0, "at rest nobody is asked"
     run(session, "equilibrium on", "sim run 3m")
-    assert _clients(session) == "" and ask(session, "status")["client_latency"] == {
+    assert _clients(session) == ""
+    assert ask(session, "status")["client_latency"] == {
         "osds": ask(session, "status")["client_latency"]["osds"], "recent_seconds": None,
         "before_seconds": None}
     _serve(session, 100, 24)
@@ -40,4 +41,5 @@ def test_it_is_shown_while_moves_are_in_flight(any_session: Session) -> None:
         run(session, "equilibrium status", "equilibrium metrics")
     assert session.mgr.calls["perf counter"] == asked, "no command asks"
     run(session, "sim backfill rate 10G", "sim run 12h")
-    assert _clients(session) == "" and ask(session, "status")["client_latency"] is None
+    assert _clients(session) == ""
+    assert ask(session, "status")["client_latency"] is None

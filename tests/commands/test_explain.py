@@ -10,7 +10,7 @@ from mgr_stub.console.session import Session
 
 from equilibrium_mgr.runtime.formatting import format_bytes
 
-from .asking import ask, optimize, refused, run
+from .asking import ask, optimize, refuses, run
 
 
 def forget_view(session: Session) -> None:
@@ -22,8 +22,7 @@ def forget_view(session: Session) -> None:
 def test_before_the_first_look(session: Session) -> None:
     for line in ("explain", "explain osd.1", "explain vms", "explain 2.1f", "explain nope"):
         forget_view(session)   # each of them starts an observation
-        rc, text = refused(session, "equilibrium " + line)
-        assert rc == -errno.EAGAIN and "not been looked at yet" in text
+        refuses(session, line, errno.EAGAIN, "not been looked at yet")
     forget_view(session)
     assert ask(session, "status")["classes"] == []
 
@@ -46,9 +45,11 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
     data = ask(session, "explain")
     (reason, count), = data["skipped_pgs"].items()
     assert f"{count} PGs cannot be moved: {reason}" in data["sentences"]
-    assert data["reason_code"] == "immovable" and "rm-pg-upmap" in data["action"]
+    assert data["reason_code"] == "immovable"
+    assert "rm-pg-upmap" in data["action"]
     (row,) = data["counts"]
-    assert row["code"] == "immovable" and row["count"] == data["census"]["pairs"] > 0
+    assert row["code"] == "immovable"
+    assert row["count"] == data["census"]["pairs"] > 0
     pool = ask(session, "explain vms")
     assert pool["immovable_pgs"] == {reason: pool["pgs"]}
     assert ask(session, "explain 2.1f")["immovable"] == reason

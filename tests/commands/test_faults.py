@@ -13,7 +13,7 @@ import pytest
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.mgr import Mgr
 
-from .asking import ask, count_commands, optimize, run
+from .asking import ask, by, count_commands, optimize, run
 
 #: A line of each command that reads.
 READING = (
@@ -24,6 +24,13 @@ READING = (
 #: Lines that change something, in an order in which each can.
 CHANGING = ("pool add vms", "execute p", "rm p", "drain add 3", "drain rm 3", "on", "freeze", "off",
             "undo", "cancel", "reset")
+#: Lines that lack a name, or a value.
+NAMING = (
+    "eval", "df", "show", "dump", "osds", "moves", "explain", "explain 2.1", "execute", "rm",
+    "optimize p", "optimize", "optimize p --to", "pool add", "pool rm", "drain add", "drain rm",
+    "undo", "undo --since", "cancel", "eval --fail", "eval --add", "eval --remove",
+    "eval --resize", "eval --pg-num", "status --format", "osds --sort", "optimize p --aim",
+    "optimize p --max-bytes", "optimize p --device-class")
 
 
 def _answer(session: Session, line: str) -> str:
@@ -31,10 +38,16 @@ def _answer(session: Session, line: str) -> str:
     began = session.clock.now
     rc, out, err = session.dispatch(["equilibrium", *line.split()])
     assert session.clock.now == began, f"'{line}' waits {session.clock.now - began:.0f} s"
-    is_sentence = rc < 0 and not out and err.strip() and "\n" not in err
-    assert is_sentence or (rc == 0 and out and not err), (line, rc, out, err)
+    assert rc <= 0, (line, rc)
+    if rc == 0:
+        assert out, line
+        assert not err, (line, err)
+        return out
+    assert not out, (line, out)
+    assert err.strip(), line
+    assert "\n" not in err, (line, err)
     assert "Traceback" not in err, (line, err)
-    return err or out
+    return err
 
 
 def test_no_command_waits_for_an_answer_of_a_monitor(session: Session, mocker: Any) -> None:
@@ -45,7 +58,8 @@ def test_no_command_waits_for_an_answer_of_a_monitor(session: Session, mocker: A
         return True
     mocker.patch.object(Mgr, "_answer_query", silent)
     for number, line in enumerate(READING + CHANGING):
-        run(session, f"sim osd primary-affinity 0 0.{number:02}")   # an epoch of which none is known
+        # an epoch of which none is known
+        run(session, f"sim osd primary-affinity 0 0.{number:02}")
         _answer(session, line)
 
 
@@ -116,8 +130,9 @@ def test_what_the_mgr_does_not_have_is_said_in_one_sentence(session: Session, mo
 
 def _known(session: Session) -> List[Any]:
     """What commands have asked for: drained OSDs, the plan that is executed, kept plans."""
-    return [[row["osd"] for row in ask(session, "drain ls")["osds"]],
-            session.module.balancer.plan_name, [plan["plan"] for plan in ask(session, "ls")["plans"]]]
+    drained = list(by("osd", ask(session, "drain ls")["osds"]))
+    plans = list(by("plan", ask(session, "ls")["plans"]))
+    return [drained, session.module.balancer.plan_name, plans]
 
 
 def _fails(session: Session, mocker: Any, name: str, is_failing: Callable[[], bool]) -> None:
@@ -141,12 +156,15 @@ def test_what_the_store_did_not_take_is_not_done(session: Session, mocker: Any, 
     _fails(session, mocker, "set_store", lambda: failing[0])
     sent = count_commands(session)
     rc, _, err = session.dispatch(["equilibrium", *line.split()])
-    assert rc < 0 and "\n" not in err and _known(session) == before, (rc, err)
+    assert rc < 0, (rc, err)
+    assert "\n" not in err, (rc, err)
+    assert _known(session) == before, (rc, err)
     run(session, "sim run 5m")
     assert not [prefix for prefix in sent if "upmap" in prefix]
     failing[0] = False
     run(session, "sim run 10m")
-    assert _known(session) == before and not session.module._failure
+    assert _known(session) == before
+    assert not session.module._failure
     run(session, "sim mgr fail", "sim run 1m")
     assert _known(session) == before
 
@@ -176,27 +194,24 @@ def test_a_read_that_fails_at_the_takeover_forgets_nothing(session: Session, moc
     for number in range(1, most):
         left[0] = number
         run(session, "sim mgr fail", "sim run 3m")
-        assert left[0] <= 0 and _known(session) == before, number
+        assert left[0] <= 0, number
+        assert _known(session) == before, number
 
 
 def test_names_and_empty_lines_reach_no_terminal_as_they_are(
         open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> None:
     """Ceph drops empty lines of an answer, and takes any character in the name of a pool."""
-    for pool in demo_state["osd_dump"]["pools"]:
-        if pool["pool_name"] == "vms":
-            pool["pool_name"] = "v\x1b[2J\x9b\rms"
+    by("pool_name", demo_state["osd_dump"]["pools"])["vms"]["pool_name"] = "v\x1b[2J\x9b\rms"
     session = open_session(18, demo_state)
     optimize(session)
     endless = "\x1bx" * 32_000
-    lines = [line.split() for line in READING + CHANGING] + [
-        [*line.split(), endless] for line in (
-            "eval", "df", "show", "dump", "osds", "moves", "explain", "explain 2.1", "execute", "rm",
-            "optimize p", "optimize", "optimize p --to", "pool add", "pool rm", "drain add",
-            "drain rm", "undo", "undo --since", "cancel", "eval --fail", "eval --add",
-            "eval --remove", "eval --resize", "eval --pg-num", "status --format", "osds --sort",
-            "optimize p --aim", "optimize p --max-bytes", "optimize p --device-class")]
+    lines = [line.split() for line in READING + CHANGING]
+    lines += [[*line.split(), endless] for line in NAMING]
     for words in lines:
         _, out, err = session.dispatch(["equilibrium", *words])
         odd = [one for one in out + err if not (one.isprintable() or one == "\n")]
-        assert not odd and "\n\n" not in out, (words[:3], odd[:5], out[:300])
-        assert len(err) < 4000 and len(out) < 10 ** 6, (words[:3], len(err))
+        line = words[:3]
+        assert not odd, (line, odd)
+        assert "\n\n" not in out, line
+        assert len(err) < 4000, line
+        assert len(out) < 10 ** 6, line

@@ -39,21 +39,25 @@ def test_options_take_effect_at_once(session: Session) -> None:
     assert services(session) == {"equilibrium": f"http://127.0.0.1:{port}/"}
     scraped = parse(get(port).read().decode())
     asked = parse(run(session, "equilibrium metrics"))
-    assert scraped == asked and scraped.by("state")["off"] == 1.0
+    assert scraped == asked
+    assert scraped.by("state")["off"] == 1.0
     run(session, f"{_SET}metrics_addr 127.0.0.1", "sim run 1s")
     assert services(session) == {"equilibrium": f"http://127.0.0.1:{port}/"}
     run(session, f"{_SET}metrics_port 0", "sim run 1s")
-    assert services(session) == {} and is_silent(port)
+    assert services(session) == {}
+    assert is_silent(port)
 
 
 def test_a_value_of_this_mgr_alone(session: Session) -> None:
     common, own = serve(session), free_port()
     run(session, f"{_SET}x/metrics_port {own}", f"{_SET}y/metrics_port 1", "sim run 1s")
-    assert get(own).status == 200 and is_silent(common)
+    assert get(own).status == 200
+    assert is_silent(common)
     shown = {option["name"]: option["value"] for option in ask(session, "status")["options"]}
     assert shown["metrics_port"] == str(own)
     run(session, "config rm mgr mgr/equilibrium/x/metrics_port", "sim run 1s")
-    assert get(common).status == 200 and is_silent(own)
+    assert get(common).status == 200
+    assert is_silent(own)
 
 
 def test_a_failover_takes_the_port_along(session: Session) -> None:
@@ -77,7 +81,8 @@ def test_a_port_in_use_is_a_warning_and_stops_nothing(session: Session) -> None:
         assert services(session) == {}
         assert session.module.balancer.status.progress is not None
     run(session, "sim run 2m")
-    assert "MGR_EQUILIBRIUM_BAD_OPTION" not in health(session) and get(port).status == 200
+    assert "MGR_EQUILIBRIUM_BAD_OPTION" not in health(session)
+    assert get(port).status == 200
 
 
 def test_scrapes_during_rounds_take_no_lock_of_the_loop(session: Session) -> None:
@@ -87,4 +92,5 @@ def test_scrapes_during_rounds_take_no_lock_of_the_loop(session: Session) -> Non
     session.module.balancer.observer.compute_bounds = lambda *_, **__: seen.append(
         get(port, seconds=5.0).read())
     run(session, "equilibrium on", "sim run 2m")
-    assert seen and all(seen)
+    assert seen
+    assert all(seen)

@@ -104,12 +104,12 @@ def test_another_mgr_s_moves_that_wait_for_recovery_by_their_log_are_recalled() 
         "1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
         state="active+recovery_wait+degraded+remapped")
     ours = PendingMoves()
-    ours.restore_log_recovery(cluster.snapshot())
+    ours.restore_log_recovery(cluster.snapshot(), ())
     assert ours.uncounted_copies(cluster.snapshot()) == 10
     cluster.pg("1.0", [6, 2, 3], acting=[6, 2, 1], items=[(1, 3)], objects=10,
                state="active+remapped+backfilling")
     others = PendingMoves()
-    others.restore_log_recovery(cluster.snapshot())
+    others.restore_log_recovery(cluster.snapshot(), ())
     assert ours.uncounted_copies(cluster.snapshot()) == 0
     assert others.uncounted_copies(cluster.snapshot()) == 0
 
@@ -122,8 +122,7 @@ def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recall
         "1.0", [6, 2, 3], acting=[6, 2], items=[(1, 3)], objects=10,
         state="active+recovery_wait+undersized+degraded+remapped")
     pending = PendingMoves()
-    pending.sent_before = frozenset(sent_before)
-    pending.restore_log_recovery(cluster.snapshot())
+    pending.restore_log_recovery(cluster.snapshot(), sent_before)
     assert pending.uncounted_copies(cluster.snapshot()) == copies
 
 

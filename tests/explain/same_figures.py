@@ -44,9 +44,11 @@ def _differing(session: Session) -> Iterator[str]:
 
 def _of_set(session: Session, entry: Dict[str, Any], row: Any) -> Iterator[str]:
     """Of a set that is all of its class: that of several classes or with others is its own."""
-    osd_map, classes = session.cluster.map, session.cluster.crush.classes
-    alive = [osd for osd, name in classes.items() if name == entry["device_class"]
-             and osd_map.exists(osd) and osd_map.is_up(osd) and osd_map.reweight(osd) > 0.0]
+    osd_map, alive = session.cluster.map, []
+    for osd, name in session.cluster.crush.classes.items():
+        if name == entry["device_class"] and osd_map.exists(osd):
+            if osd_map.is_up(osd) and osd_map.reweight(osd) > 0.0:
+                alive.append(osd)
     if row is None or sorted(alive) != sorted(entry["osds"]):
         return
     for key, own in (("max_utilization", "max"), ("fullest_osd", "fullest_osd"),

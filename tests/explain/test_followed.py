@@ -26,14 +26,19 @@ _SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degrad
 _CODES: Set[str] = set()   # of the default run
 
 
+def _is_slow(situation: Situation) -> bool:
+    if situation.cluster[0] != "random" or situation.is_outage:
+        return True
+    return situation.wait in ("12h", "20h", "1d") or situation.code in _SLOW
+
+
 def _case(situation: Situation) -> ParameterSet:
     """Those that take seconds are of the full run, and those of a code that another one has."""
-    slow = situation.cluster[0] != "random" or situation.wait in ("12h", "20h", "1d") or (
-        situation.is_outage or situation.code in _SLOW) or situation.code in _CODES
-    if not slow:
+    name, marks = f"{situation.code}: {situation.name}", [pytest.mark.full]
+    if not _is_slow(situation) and situation.code not in _CODES:
         _CODES.add(situation.code)
-    return pytest.param(situation, id=f"{situation.code}: {situation.name}",
-                        marks=[pytest.mark.full] if slow else [])
+        marks = []
+    return pytest.param(situation, id=name, marks=marks)
 
 
 @pytest.mark.parametrize("situation", list(map(_case, SITUATIONS)))
@@ -41,7 +46,8 @@ def test_the_action_ends_the_reason(situation: Situation) -> None:
     seen = follow(situation)
     print(seen)
     assert seen.code == situation.code, seen
-    assert seen.action != NOTHING and seen.ended, seen
+    assert seen.action != NOTHING, seen
+    assert seen.ended, seen
     assert seen.action.startswith(situation.begins), seen
     assert not situation.is_outage or seen.outage is not None, seen
 

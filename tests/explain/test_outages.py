@@ -21,8 +21,8 @@ _NOOUT, _NOUP = "keeps Ceph from rebuilding their data elsewhere", "keeps OSDs d
 
 def cluster() -> Cluster:
     """Eight OSDs on four hosts; pool1 on osd.0, 2, 4 and pool2 on osd.2, 4, 6."""
-    return (Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
-            .pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6]))
+    made = Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
+    return made.pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6])
 
 
 def down(*osds: int, flags: str = "", **extra: Any) -> Cluster:
@@ -74,10 +74,11 @@ def racks() -> Cluster:
     return Cluster(tree, {0: rule}).pool(1).pg("1.0", [0, 1, 2])
 
 
-def states(made: Any = None, **counts: Any) -> Cluster:
+def states(made: Any = None, pool_id: int = 0, **counts: Any) -> Cluster:
     """Of PGs of the last pool of `made`, of pool1 of a cluster of two pools without it."""
-    pool_id = max(made.pools) if made is not None else 1
-    made = made or cluster()
+    if made is None:
+        made, pool_id = cluster(), 1
+    pool_id = pool_id or max(made.pools)
     made.pg_status = {"pgs_by_pool_state": [{"pool_id": pool_id, "pg_state_counts": [
         {"state_name": name, "count": count} for name, count in counts.items()]}]}
     return made
@@ -110,32 +111,35 @@ class Case(NamedTuple):
 _EMPTY = "take empty; chooseleaf firstn 0 host; emit"
 _STOPPED = f"writes to pool pool1 are stopped: osd.0 (96.00%) is above full_ratio 95.00%{_SINCE}"
 _NOWHERE = "rule rule2 of pool pool3 takes empty, where no OSD is"
+_START_3 = "start osd.3 of h1; 'ceph osd tree down' lists what is down"
+_ASK = "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'"
+_START_H1 = "start all of host h1; 'ceph osd tree down' lists what is down"
 
 CASES: Dict[str, Case] = {
     "an OSD is down": Case(
         down(3), f"1 OSD is down: osd.3 of h1{_SINCE}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down"),
+        _START_3),
     "a host is down": Case(
         down(2, 3), f"2 OSDs are down: all of host h1{_SINCE}",
-        "start all of host h1; 'ceph osd tree down' lists what is down"),
+        _START_H1),
     "noout": Case(
         down(3, flags="noout"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout {_NOOUT}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+        _START_3, ("noout",)),
     "noup": Case(
         down(3, flags="noup"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag noup {_NOUP}",
         "'ceph osd unset noup'", ("noup",)),
     "nobackfill and norecover": Case(
         down(3, flags="nobackfill,norecover"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag norecover"
         " holds up recovery; flag nobackfill holds up backfill",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("norecover", "nobackfill")),
+        _START_3, ("norecover", "nobackfill")),
     "noout of the host": Case(
         down(3, crush_node_flags={"h1": ["noout"], "h2": ["noup"]}),
         f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout of h1 {_NOOUT}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+        _START_3, ("noout",)),
     "noout of the root": Case(
         down(3, crush_node_flags={"default": ["noout"]}),
         f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout of default {_NOOUT}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+        _START_3, ("noout",)),
     "noup of the class": Case(
         down(3, device_class_flags={"hdd": ["noup"], "ssd": ["noout"]}),
         f"1 OSD is down: osd.3 of h1{_SINCE}; flag noup of hdd {_NOUP}",
@@ -150,7 +154,7 @@ CASES: Dict[str, Case] = {
     "pause and an OSD that is down": Case(
         down(3, flags="pauserd,pausewr"), "flag pause stops the reads and writes of all clients;"
         f" 1 OSD is down: osd.3 of h1{_SINCE}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("pause",)),
+        _START_3, ("pause",)),
     "an OSD is full": Case(
         full(6), "writes to pools pool1, pool2 are stopped: osd.6 (96.00%) is above full_ratio"
         f" 95.00%{_SINCE}", "'ceph osd set-full-ratio 0.97' lets clients write again, until"
@@ -163,11 +167,11 @@ CASES: Dict[str, Case] = {
     "PGs are inactive": Case(
         states(**{"peering": 3, "active+clean": 9}),
         f"3 PGs of pool pool1 cannot be read or written{_SINCE}",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         inactive=3),
     "one PG is inactive": Case(
         states(peering=1), f"1 PG of pool pool1 cannot be read or written{_SINCE}",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         inactive=1),
     "PGs peer": Case(states(peering=3), "", "", after=20.0),
     "a PG merges": Case(states(premerge=1), "", ""),
@@ -177,7 +181,7 @@ CASES: Dict[str, Case] = {
     "a PG is never reported": Case(
         states(unknown=1),
         f"1 PG of pool pool1 as far as is known cannot be read or written{_SINCE}",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         after=130.0, inactive=1),
     "a PG without an OSD": Case(
         cluster().pg("1.1", [0, 2]), f"1 PG has no OSD for a shard{_SINCE}",
@@ -191,11 +195,11 @@ CASES: Dict[str, Case] = {
         "start osd.2 of h2; 'ceph osd tree down' lists what is down"),
     "a host of four is down": Case(
         down(2, 3).pg("1.1", [0, 4]), f"2 OSDs are down: all of host h1{_SINCE}",
-        "start all of host h1; 'ceph osd tree down' lists what is down"),
+        _START_H1),
     "a site of a stretch cluster is down and out": Case(
         stretched(down(2, 3).mark_out(2).mark_out(3)),
         f"2 OSDs are down: all of host h1{_SINCE}; the cluster is in degraded stretch mode{_SINCE}",
-        "start all of host h1; 'ceph osd tree down' lists what is down"),
+        _START_H1),
     "a site of a stretch cluster recovers": Case(
         stretched(cluster()), f"the cluster is in degraded stretch mode{_SINCE}",
         "nothing; it ends by itself when the lost site is back"),
@@ -207,8 +211,8 @@ CASES: Dict[str, Case] = {
         silent(1), "1 PG of pool pool1 as far as is known cannot be read or written: osd.1 does not"
         f" report{_SINCE}", "restart osd.1", after=130.0, inactive=1),
     "half of the OSDs never report": Case(
-        silent(0, 1, 2, 3), "1 PG of pool pool1 as far as is known cannot be read or written: osd.0,"
-        f" osd.1, osd.2 and 1 more do not report{_SINCE}", "restart osd.0", after=130.0,
+        silent(0, 1, 2, 3), "1 PG of pool pool1 as far as is known cannot be read or written:"
+        f" osd.0, osd.1, osd.2 and 1 more do not report{_SINCE}", "restart osd.0", after=130.0,
         inactive=1),
     "most OSDs never report": Case(
         silent(0, 1, 2, 3, 4), "1 PG of pool pool1 as far as is known cannot be read or written:"
@@ -223,10 +227,10 @@ CASES: Dict[str, Case] = {
     "PGs are inactive, and none is degraded": Case(
         flagged(states(peering=1), "norecover"), f"1 PG of pool pool1 cannot be read or written"
         f"{_SINCE}; flag norecover holds up recovery",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         ("norecover",), inactive=1),
     "PGs are inactive, and an OSD that is out is down": Case(
-        flagged(states(peering=1).osd(3, up=0, state=["exists"]).mark_out(3), "noout,noup"),
+        states(down(3, flags="noout,noup").mark_out(3), pool_id=1, peering=1),
         f"1 OSD is down: osd.3 of h1{_SINCE}; 1 PG of pool pool1 cannot be read or written{_SINCE};"
         f" flag noup {_NOUP}", "'ceph osd unset noup'", ("noup",), inactive=1),
     "a host beside the racks": Case(
@@ -237,7 +241,7 @@ CASES: Dict[str, Case] = {
     "PGs peer beside an OSD that is down": Case(
         states(peering=1).osd(3, up=0, state=["exists"]), f"1 OSD is down: osd.3 of h1{_SINCE};"
         f" 1 PG of pool pool1 cannot be read or written{_SINCE}",
-        "start osd.3 of h1; 'ceph osd tree down' lists what is down", after=20.0, inactive=1),
+        _START_3, after=20.0, inactive=1),
     "another OSD goes down, and PGs peer": Case(
         states(down(3, 4), peering=1), f"2 OSDs are down: osd.3 of h1, osd.4 of h2{_SINCE}; 1 PG of"
         " pool pool2 cannot be read or written, seen since 1970-01-01 00:17 UTC",
@@ -281,12 +285,12 @@ CASES: Dict[str, Case] = {
     "some PGs peer, others are not reported": Case(
         states(peering=1, unknown=1), f"1 PG of pool pool1 cannot be read or written{_SINCE}; 1 PG"
         f" of pool pool1 has not been reported yet since this mgr became active{_SINCE}",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         inactive=1),
     "some PGs peer, others are never reported": Case(
         silent(1, peering=1), f"1 PG of pool pool1 cannot be read or written{_SINCE}; 1 PG of pool"
         f" pool1 as far as is known cannot be read or written: osd.1 does not report{_SINCE}",
-        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        _ASK,
         after=130.0, inactive=2),
     "all is well": Case(cluster(), "", ""),
     "noout, and all are up": Case(down(flags="noout,noup,nobackfill"), "", ""),
@@ -312,7 +316,8 @@ def test_what_is_wrong_and_what_comes_first(name: str) -> None:
         return
     assert found is not None
     assert (found["sentence"], found["action"]) == (case.sentence, case.action)
-    assert found["flags"] == list(case.flags) and found["inactive_pgs"] == case.inactive
+    assert found["flags"] == list(case.flags)
+    assert found["inactive_pgs"] == case.inactive
     osds = [osd for osd, entry in sorted(case.cluster.osds.items()) if not entry["up"]]
     assert (found["down_osds"], found["full_osds"], found["since_at"]) == (
         osds, sorted(case.cluster.used),

@@ -45,8 +45,6 @@ def test_splitting_comes_to_what_was_planned(tmp_path: Path, name: str, seed: in
     assert figures["now_ratio"] == pytest.approx(before, abs=0.002)
     run(session, f"sim pool pg_num rbd {figures['pg_num']}", "sim run 1d")
     after, free = highest(session), ask(session, "df")["pools"][0]["free_bytes"]
-    print(f"{seed}: {before:.4f} -> {figures['then_ratio']:.4f} said, {after:.4f} seen; free"
-          f" {figures['now_free_bytes']} -> {figures['then_free_bytes']} said, {free} seen")
     assert after == pytest.approx(figures["then_ratio"], abs=STATED)
     assert 0.97 * figures["then_free_bytes"] < free < 1.1 * figures["then_free_bytes"]
     session.close()

@@ -13,37 +13,42 @@ from mgr_stub.crush.hashes import stable_mod
 from mgr_stub.frozen import frozen
 
 
+class FakeCrush:
+    """A CRUSHMap of the mgr."""
+
+    def __init__(self, dump: Dict[str, Any]) -> None:
+        self._dump = dump
+
+    def dump(self) -> Dict[str, Any]:
+        return self._dump
+
+
 class FakeMap:
     """An OSDMap of the mgr over a Cluster."""
 
-    def __init__(self, mgr: FakeMgr) -> None:
-        self._mgr = mgr
+    def __init__(self, cluster: Cluster, count: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._count = count
 
     def get_epoch(self) -> int:
-        return self._mgr.cluster.epoch
+        return self._cluster.epoch
 
     def get_crush_version(self) -> int:
-        return int(self._mgr.cluster.osd_map()["crush_version"])
+        return int(self._cluster.osd_map()["crush_version"])
 
     def dump(self) -> Dict[str, Any]:
-        self._mgr.count("dump")
-        return copy.deepcopy(self._mgr.cluster.osd_map())
+        self._count("dump")
+        return copy.deepcopy(self._cluster.osd_map())
 
-    def get_crush(self) -> Any:
-        mgr = self._mgr
-
-        class Crush:
-            def dump(self) -> Dict[str, Any]:
-                mgr.count("crush")
-                return mgr.cluster.crush
-        return Crush()
+    def get_crush(self) -> FakeCrush:
+        return FakeCrush(self._cluster.crush)
 
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
-        self._mgr.count("pg_to_up_acting_osds")
-        pg_num = self._mgr.cluster.pools[pool_id]["pg_num"]
+        self._count("pg_to_up_acting_osds")
+        pg_num = self._cluster.pools[pool_id]["pg_num"]
         pgid = f"{pool_id}.{stable_mod(ps, pg_num):x}"   # as Ceph does: none is not there
-        up = self._mgr.cluster.up.get(pgid, [])
-        return {"up": up, "acting": self._mgr.cluster.acting.get(pgid, up)}
+        up = self._cluster.up.get(pgid, [])
+        return {"up": up, "acting": self._cluster.acting.get(pgid, up)}
 
 
 class FakeMgr:
@@ -73,39 +78,54 @@ class FakeMgr:
         if name in self.missing:
             return None
         cluster = self.cluster
-        progress = {pgid: {"num_bytes": r.num_bytes, "num_bytes_recovered": 0, "state": r.state,
-                           "reported_epoch": r.reported_epoch}
-                    for pgid, r in cluster.records.items()}
-        pg_stats = [{
-            "pgid": pgid, "state": r.state, "reported_epoch": r.reported_epoch,
-            "up": cluster.up.get(pgid, []), "acting": [], "stat_sum": {
-                "num_objects": r.num_objects, "num_omap_bytes": r.omap_bytes}}
-            for pgid, r in cluster.records.items()]
-        return frozen({"pg_progress": {"pgs": progress, "pg_ready": self.pg_ready},
-                "pg_stats": {"pg_stats": pg_stats}, "pg_status": cluster.pg_status,
-                "pool_stats": {"pool_stats": cluster.pool_stats()},
-                "osd_stats": {"osd_stats": cluster.osd_stats(),
-                              "pool_statfs": cluster.pool_statfs()},
-                "osd_map_crush": cluster.crush, "health": {"json": ""},
-                "osd_map_tree": cluster.osd_map_tree(),
-                "df": {"pools": [
-                    {"name": p["pool_name"], "id": p["pool"], "stats": {"max_avail": 77}}
-                    for p in cluster.pools.values()]}}[name])
+        answers: Dict[str, Callable[[], Any]] = {
+            "pg_progress": self._pg_progress,
+            "pg_stats": self._pg_stats,
+            "pg_status": lambda: cluster.pg_status,
+            "pool_stats": lambda: {"pool_stats": cluster.pool_stats()},
+            "osd_stats": self._osd_stats,
+            "osd_map_crush": lambda: cluster.crush,
+            "osd_map_tree": cluster.osd_map_tree,
+            "health": lambda: {"json": ""},
+            "df": self._df}
+        return frozen(answers[name]())
+
+    def _pg_progress(self) -> Dict[str, Any]:
+        pgs = {pgid: {"num_bytes_recovered": 0, **record._asdict()}
+               for pgid, record in self.cluster.records.items()}
+        return {"pgs": pgs, "pg_ready": self.pg_ready}
+
+    def _pg_stats(self) -> Dict[str, Any]:
+        rows = []
+        for pgid, record in self.cluster.records.items():
+            sums = {"num_objects": record.num_objects, "num_omap_bytes": record.omap_bytes}
+            rows.append({"pgid": pgid, "state": record.state, "acting": [], "stat_sum": sums,
+                         "reported_epoch": record.reported_epoch,
+                         "up": self.cluster.up.get(pgid, [])})
+        return {"pg_stats": rows}
+
+    def _osd_stats(self) -> Dict[str, Any]:
+        return {"osd_stats": self.cluster.osd_stats(), "pool_statfs": self.cluster.pool_statfs()}
+
+    def _df(self) -> Dict[str, Any]:
+        return {"pools": [{"name": pool["pool_name"], "id": number, "stats": {"max_avail": 77}}
+                          for number, pool in self.cluster.pools.items()]}
 
     def _read_command(self, prefix: str) -> str:
         osd_map = self.cluster.osd_map()
         if prefix == "osd get-require-min-compat-client":
-            return str(osd_map["require_min_compat_client"]) + "\n"
+            return f"{osd_map['require_min_compat_client']}\n"
         assert prefix == "osd stat", prefix
-        shown = [f for f in osd_map["flags"].split(",") if f != "sortbitwise"]
-        return f"4 osds: 4 up (since 5m), 4 in (since 6m); epoch: e{osd_map['epoch']}\n" + (
-            f"flags {','.join(shown)}\n" if shown else "")
+        stat = f"4 osds: 4 up (since 5m), 4 in (since 6m); epoch: e{osd_map['epoch']}\n"
+        flags = osd_map["flags"]
+        return stat if flags == "sortbitwise" else f"{stat}flags {flags}\n"
 
     def get_osdmap(self) -> FakeMap:
-        return FakeMap(self)
+        return FakeMap(self.cluster, self.count)
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:
-        return self.options.get((module, key), default)
+        found = self.options.get((module, key))   # None if it is not set
+        return default if found is None else found
 
     def set_module_option_ex(self, module: str, key: str, value: Any) -> None:
         self.options[module, key] = value
@@ -125,13 +145,13 @@ class FakeMgr:
     def send_command(self, result: Any, service: str, who: str, command: str, tag: str) -> None:
         assert (service, who) == ("mon", "")
         asked = json.loads(command)
+        self.sent.append(asked)
         self.events.append(f"send {asked.get('pgid', asked['prefix'])}")
         result.ev = Event(self.events)
         if "pgid" not in asked:
             result.ev.done = self.monitor_answers
             result.r, result.outb = 0, self._read_command(asked["prefix"])
         self.answer(result)
-        self.sent.append(json.loads(command))
 
 
 class Event:
@@ -168,8 +188,9 @@ def send(gateway: Gateway, changes: Sequence[PgChange], timeout: float) -> List[
 
 def small() -> Cluster:
     cluster = Cluster(hosts(4)).pool(1, size=2, name="rbd").pool(2, size=2, name="data")
-    for ps in range(4):
-        cluster.pg(f"1.{ps:x}", [ps, (ps + 1) % 4]).pg(f"2.{ps:x}", [ps, (ps + 2) % 4])
+    for pool in (1, 2):
+        for ps in range(4):
+            cluster.pg(f"{pool}.{ps:x}", [ps, (ps + pool) % 4])
     return cluster
 
 

@@ -1,49 +1,58 @@
 """The gateway reads options of Ceph, and switches the built-in balancer off."""
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Optional
 
 import pytest
 from tests.gateway.fake_mgr import open_gateway, small
+from tests.support.tables import rows
 
 
-@pytest.mark.parametrize("value, active", [
-    (None, True), (True, True), (False, False), ("true", True), ("false", False),
-    ("True", True), ("False", False), ("0", False), ("1", True)])
-def test_builtin_balancer_is_on_unless_told(value: Any, active: bool) -> None:
+@pytest.mark.parametrize("option, value, answer", rows("""
+active    null                true
+active    true                true
+active    false               false
+active    "true"              true
+active    "false"             false
+active    "True"              true
+active    "False"             false
+active    "0"                 false
+active    "1"                 true
+mode      null                true
+mode      "upmap"             true
+mode      "crush-compat"      true
+mode      "upmap-read"        true
+mode      "read"              false
+mode      "none"              false
+mode      "one of Ceph 30"    true
+"""))
+def test_builtin_balancer_is_active_unless_told_or_without_moves(
+        option: str, value: str, answer: str) -> None:
     gateway, mgr, _ = open_gateway(small())
-    if value is not None:
-        mgr.options["balancer", "active"] = value
-    assert gateway.builtin_balancer_active() is active
+    mgr.options["balancer", option] = json.loads(value)
+    assert gateway.builtin_balancer_active() is json.loads(answer)
+    assert gateway.summary().builtin_active is json.loads(answer)
+    assert option == "active" or gateway.builtin_balancer_on()
 
 
-@pytest.mark.parametrize("mode, active", [
-    (None, True), ("upmap", True), ("crush-compat", True), ("upmap-read", True),
-    ("read", False), ("none", False), ("one of Ceph 30", True)])
-def test_a_builtin_balancer_that_moves_no_data_is_none(mode: Any, active: bool) -> None:
-    gateway, mgr, _ = open_gateway(small())
-    if mode is not None:
-        mgr.options["balancer", "mode"] = mode
-    assert gateway.builtin_balancer_active() is gateway.summary().builtin_active is active
-    assert gateway.builtin_balancer_on()
+ABSENT, FAILS = ImportError("no module"), RuntimeError("failed")
+OLD_COMMAND = ("balancer", "handle_command", "", {"prefix": "balancer off"})   # of Ceph 16
 
 
-@pytest.mark.parametrize("methods, tried", [
-    ({"off": None}, ["off"]),                                            # Ceph 18 and 20
-    ({"handle_command": None}, ["off", "handle_command"]),               # Ceph 16
-    ({}, ["off", "handle_command"]),
-    ({"off": ImportError("no module"), "handle_command": ImportError("no module")},
-     ["off", "handle_command"]),
-    ({"off": RuntimeError("failed")}, ["off", "handle_command"])])
+@pytest.mark.parametrize("methods, calls", [
+    ({"off": None}, [("balancer", "off")]),                              # Ceph 18 and 20
+    ({"handle_command": None}, [("balancer", "off"), OLD_COMMAND]),
+    ({}, [("balancer", "off"), OLD_COMMAND]),
+    ({"off": ABSENT, "handle_command": ABSENT}, [("balancer", "off"), OLD_COMMAND]),
+    ({"off": FAILS}, [("balancer", "off"), OLD_COMMAND])])
 def test_switching_the_builtin_balancer_off(methods: Dict[str, Optional[Exception]],
-                                            tried: List[str]) -> None:
+                                            calls: List[Any]) -> None:
     gateway, mgr, _ = open_gateway(small())
     mgr.methods = methods
     gateway.switch_off_builtin_balancer()
     assert not gateway.builtin_balancer_active()
-    assert [call[1] for call in mgr.remotes] == tried
-    if "handle_command" in tried:
-        assert mgr.remotes[-1][2:] == ("", {"prefix": "balancer off"})
+    assert mgr.remotes == calls
 
 
 def test_options_of_the_mgr_have_ceph_s_defaults() -> None:
@@ -85,8 +94,7 @@ def test_cheap_questions_of_commands_dump_no_map() -> None:
 def test_balancer_that_does_not_run_is_not_active(value: Any) -> None:
     """Ceph 20: `mgr module force disable balancer` leaves its option where it was."""
     gateway, mgr, _ = open_gateway(small())
-    if value is not None:
-        mgr.options["balancer", "active"] = value
+    mgr.options["balancer", "active"] = value
     mgr.methods = {"gather_telemetry": ImportError("Module not found")}
     assert not gateway.builtin_balancer_active() and not gateway.summary().builtin_active
     mgr.methods = {"gather_telemetry": RuntimeError("it fails")}

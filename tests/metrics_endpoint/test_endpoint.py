@@ -22,10 +22,13 @@ class Served:
     def __init__(self) -> None:
         self.uris: List[str] = []
         self.renders = 0
+        self.fails = False
         self.endpoint = MetricsEndpoint(self.render, self.uris.append, lambda: "10.0.0.7", LOG)
 
     def render(self) -> str:
         self.renders += 1
+        if self.fails:
+            raise KeyError("gone")
         return f"renders {self.renders}\n"
 
 
@@ -76,23 +79,15 @@ def test_many_scrapes_at_a_time_render_once(served: Served) -> None:
     assert {get(port).read() for _ in range(10)} <= {b"renders 1\n", b"renders 2\n"}
 
 
-def test_a_failed_rendering_is_logged_and_not_kept(caplog: pytest.LogCaptureFixture) -> None:
-    failing = [True]
-
-    def render() -> str:
-        if failing.pop():
-            raise KeyError("gone")
-        return "up 1\n"
-    failing.insert(0, False)
-    endpoint = MetricsEndpoint(render, lambda uri: None, lambda: "h", LOG)
+def test_a_failed_rendering_is_logged_and_not_kept(served: Served,
+                                                   caplog: pytest.LogCaptureFixture) -> None:
     port = free_port()
-    endpoint.apply("127.0.0.1", port)
-    try:
-        with pytest.raises(OSError):
-            get(port)
-        assert get(port).read() == b"up 1\n"
-    finally:
-        endpoint.stop()
+    served.fails = True
+    served.endpoint.apply("127.0.0.1", port)
+    with pytest.raises(OSError):
+        get(port)
+    served.fails = False
+    assert get(port).read() == b"renders 2\n"
     assert "cannot be rendered" in caplog.text
 
 

@@ -241,7 +241,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "steps-of-pg-num-are-not-waited-for",
         "PGs that steps of pg_num will merge, split or place anew stay", (
             Edit(SNAPSHOT_BUILDER,
-                 "        if pool.touched and pg_number(pgid) in pool.touched:\n",
+                 "        if pool.touched:\n",
                  "        if False:\n"),),
         ("scenario:guard_pg_num", "snapshot/test_immovable_pgs.py",)),
     Mutation(

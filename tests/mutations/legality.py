@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH, CHECKS, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, RULE_REPAIR, SIZE_MODEL,
-    SNAPSHOT_BUILDER, UNDO_COMMANDS, UPMAP_CHECK, Edit, Mutation)
+    BATCH, CHECKS, MSR, OPTIONS, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, RULE_REPAIR,
+    SIZE_MODEL, SNAPSHOT_BUILDER, UNDO_COMMANDS, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -51,13 +51,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-domain-check-anywhere",
         "failure domains, in plans and before sending", (
             Edit(PLACEMENT,
-                 "        return self.refusal(wanted) is None\n",
+                 "        return self.refusal(replaced(up, position, osd)) is None\n",
                  "        return True\n"),
             Edit(PLACEMENT_STATE,
                  "                if domain_of[other] == wanted and other != source:\n",
                  "                if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "        return rule.refusal(wanted) is None\n",
+                 "        return group.rule.refusal([self.osd_ids[osd] for osd in up]) is None\n",
                  "        return True\n"),
             Edit(BATCH,
                  "    if broken:\n"
@@ -72,8 +72,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if max(counts.values()) > most or len(counts) > buckets:\n",
                  "        if False:\n"),
             Edit(PG_CHECKS,
-                 "    return reasons.BREAKS_RULE if broken else None\n",
-                 "    return None\n"),),
+                 "    if broken:\n        return reasons.BREAKS_RULE\n",
+                 ""),),
         ("scenario:domains_broken",)),
     Mutation(
         "monitor-is-not-foreseen",
@@ -102,7 +102,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "exchanges-are-planned",
         "items never exchange OSDs of one PG", (
             Edit(PLACEMENT_STATE,
-                 "        for known in (self.initial_up[pg], self.raw_up[pg]):\n",
+                 "        for known in (self.initial_up[pg], raw):\n",
                  "        for known in ():\n"),),
         ("properties/test_plan_safety.py",)),
     Mutation(
@@ -115,10 +115,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "classes-of-others",
         "only device classes in device_classes are planned for", (
-            Edit(PLACEMENT_STATE,
-                 "    if options.device_classes is not None and osd.device_class not in "
-                 "options.device_classes:\n",
-                 "    if False:\n"),),
+            Edit(OPTIONS,
+                 "        if self.device_classes is not None and device_class not in "
+                 "self.device_classes:\n",
+                 "        if False:\n"),),
         ("scenario:scope",)),
     Mutation(
         "msr-groups-share",
@@ -138,8 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rule-to-be-is-forgotten",
         "what prepares a pool for a rule is legal by that rule", (
             Edit(RULE_REPAIR,
-                 "        for rule in self.rules:\n",
-                 "        for rule in self.rules[:1]:\n"),),
+                 "        return any(rule.refusal(up) for rule in self.rules)\n",
+                 "        return any(rule.refusal(up) for rule in self.rules[:1])\n"),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "freeze-of-before-the-rule",
@@ -149,12 +149,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "osds-spared",
         "no shard leaves an OSD that filters leave out, nor comes to it", (
-            Edit(PLACEMENT_STATE,
-                 "    return options.sources is None or osd.id in options.sources\n",
-                 "    return True\n"),
-            Edit(PLACEMENT_STATE,
-                 "    return options.targets is None or osd.id in options.targets\n",
-                 "    return True\n")),
+            Edit(OPTIONS,
+                 "        return self.sources is None or osd in self.sources\n",
+                 "        return True\n"),
+            Edit(OPTIONS,
+                 "        return self.targets is None or osd in self.targets\n",
+                 "        return True\n")),
         ("scenario:filters",)),
     Mutation(
         "immovable-anywhere",

@@ -54,7 +54,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if peak > state.fill_limit * osd.size_bytes:\n",
                  "    if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes\n",
+                 "                self.fill_limit_bytes[i] = int(most * sizes[i]) - fixed\n",
                  "                self.fill_limit_bytes[i] = int(9 * sizes[i])\n"),),
         ("scenario:limit_of_fill",)),
     Mutation(
@@ -139,7 +139,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-pending",
         "what is sent is entered before it goes", (
             Edit(DISPATCHER,
-                 "            for change in moving(batch, before):\n"
+                 "            for change in moved:\n"
                  "                self.pending.add(change, before, now)\n",
                  ""),
             Edit(PENDING_MOVES,
@@ -169,7 +169,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(last.in_flight, snapshot, now)\n",
+                 "            pending.restore_sending(last.in_flight, snapshot, now)\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(

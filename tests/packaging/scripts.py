@@ -23,6 +23,22 @@ def run(script: str, *arguments: object, module: Path = MODULE,
                           capture_output=True, text=True, timeout=60)
 
 
+def said(*arguments: object, code: int = 0, module: Path = MODULE, **environment: str) -> str:
+    """The output of `install.sh`, of stderr if it fails; it ends with this exit code."""
+    answer = run("install.sh", *arguments, module=module, **environment)
+    assert answer.returncode == code, answer.stderr
+    return answer.stderr if code else answer.stdout
+
+
+def with_tool(folder: Path, name: str, text: str) -> str:
+    """A PATH with a command that prints a text."""
+    folder.mkdir()
+    (folder / "text").write_text(text)
+    (folder / name).write_text(f"#!/bin/sh\ncat {folder}/text\n")
+    (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
 def fake_root(folder: Path) -> Path:
     """A system on which Ceph's mgr is installed, as far as the script looks."""
     (folder / MODULE_PATH / "balancer").mkdir(parents=True)

@@ -36,7 +36,8 @@ def _syntax(handler: Handler) -> str:
 
 
 def _with_options_quoted(text: str) -> str:
-    return re.sub(r"(--[a-z][\w-]*(?:=-KEY| [A-Z][A-Zx:=|]*| json\b| [a-z-]+\|[a-z|-]+)?)", r"`\1`", text)
+    value = r"=-KEY| [A-Z][A-Zx:=|]*| json\b| [a-z-]+\|[a-z|-]+"
+    return re.sub(rf"(--[a-z][\w-]*(?:{value})?)", r"`\1`", text)
 
 
 def options(session: Session) -> Iterator[str]:

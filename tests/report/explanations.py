@@ -68,7 +68,8 @@ def answer_of(harness: Harness, what: str = "",
     assert answer is not None
     data = json.loads(json.dumps(answer.data))
     assert says(answer.plain, *data["sentences"], data["what"], data["action"])
-    assert max(map(len, answer.plain.split("\n"))) <= 80 and data["osdmap_epoch"] == 100
+    assert max(map(len, answer.plain.split("\n"))) <= 80
+    assert data["osdmap_epoch"] == 100
     assert data["snapshot_age_seconds"] == 3.0
     return answer
 

@@ -23,9 +23,11 @@ def test_plain_and_json() -> None:
     assert run(hello) == (0, "hello\n", "")
     code, out, said = run(hello, "json")
     assert (code, said, json.loads(out)) == (0, "", {"a": None, "b": [1]})
-    assert out.count("\n") == 1 and out.index('"a"') < out.index('"b"')
+    assert out.count("\n") == 1
+    assert out.index('"a"') < out.index('"b"')
     pretty = run(hello, "json-pretty")[1]
-    assert json.loads(pretty) == {"a": None, "b": [1]} and pretty.count("\n") > 3
+    assert json.loads(pretty) == {"a": None, "b": [1]}
+    assert pretty.count("\n") > 3
 
 
 @pytest.mark.parametrize("output_format", ["xml", "", "JSON", "json "])
@@ -36,8 +38,11 @@ def test_unknown_format_runs_nothing(output_format: str) -> None:
         ran.append(1)
         return hello()
     code, out, said = run(command, output_format)
-    assert code == -errno.EINVAL and out == "" and ran == []
-    assert "json-pretty" in said and "\n" not in said
+    assert code == -errno.EINVAL
+    assert out == ""
+    assert ran == []
+    assert "json-pretty" in said
+    assert "\n" not in said
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, -errno.ENOENT])
@@ -55,7 +60,9 @@ def test_unexpected_exception_is_one_sentence(error: Exception, output_format: s
     def fail() -> CommandAnswer:
         raise error
     code, out, said = run(fail, output_format)
-    assert code < 0 and out == ""
+    assert code < 0
+    assert out == ""
     assert [record.message for record in caplog.records] == ["a command failed"]
-    assert type(error).__name__ in said and "Traceback" not in said
+    assert type(error).__name__ in said
+    assert "Traceback" not in said
     assert "\n" not in said

@@ -24,13 +24,14 @@ def drained() -> Cluster:
     cluster = Cluster(hosts(6)).pool(1, size=1, name="rbd")
     for osd in (0, 1):
         cluster.osd(osd, weight=0.2)
-    return fill(cluster, 1, [[osd] for osd in range(6) for _ in range(40 if osd > 1 else 8)])
+    return fill(cluster, 1, [[0], [1]] * 8 + [[2], [3], [4], [5]] * 40)
 
 
 def test_with_lowered_weights_it_is_told_what_the_bound_means() -> None:
     data, text = evaluation(drained())
     entry = data["distance"]["classes"][0]
-    assert entry["held_osds"] == 2 and entry["is_near"]
+    assert entry["held_osds"] == 2
+    assert entry["is_near"]
     assert entry["proven_utilization"] < entry["bound_utilization"] - 0.05
     assert ("from the best possible by sizes alone (29.33); the bound keeps the lowered weights of"
             " 2 OSDs") in text

@@ -36,7 +36,8 @@ def test_pools_in_trouble_rejected_pgs_and_moves_under_way() -> None:
 
 def test_cluster_without_data() -> None:
     empty = facts(Cluster(hosts(2)))
-    assert empty["sets"] == [] and "no pool has data" in empty["what"]
+    assert empty["sets"] == []
+    assert "no pool has data" in empty["what"]
 
 
 def test_cluster_whose_bound_cannot_be_computed() -> None:

@@ -27,7 +27,8 @@ def test_pool_with_some_immovable_pgs() -> None:
     cluster = giant()
     cluster.extra["pg_upmap"] = [{"pgid": f"1.{ps:x}", "osds": [0, 3]} for ps in range(3)]
     data = facts(cluster, "rbd")
-    assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3} and data["immovable"] is None
+    assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3}
+    assert data["immovable"] is None
     assert "3 of its 60 PGs cannot be moved: placed by a full pg-upmap" in data["sentences"]
 
 
@@ -36,7 +37,8 @@ def test_pool_that_waits_and_one_that_is_left_alone() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "peering", "count": 2}]}]}
     data = facts(cluster, "other", pool_ids="1")
-    assert data["waits_for"] == "pool 'rbd' has 2 PGs inactive" and data["excluded"] is True
+    assert data["waits_for"] == "pool 'rbd' has 2 PGs inactive"
+    assert data["excluded"] is True
     assert "limited to other pools" in data["sentences"][-1]
     assert facts(cluster, "rbd", pool_ids="1")["excluded"] is False
 
@@ -74,8 +76,10 @@ def test_pg_whose_raw_mapping_is_not_known() -> None:
     """No mapping and this item together give that up set."""
     cluster = giant().pg("1.0", [2, 3], GIB, items=[(2, 0)])
     data = facts(cluster, "1.0")
-    assert data["raw"] is None and "recovered" in data["immovable"]
+    assert data["raw"] is None
+    assert "recovered" in data["immovable"]
     assert data["sentences"] == ["it has upmap items: osd.2 to osd.0"]
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [2, 3]}]
     data = facts(cluster, "1.0")
-    assert data["raw"] is None and data["immovable"] == "placed by a full pg-upmap"
+    assert data["raw"] is None
+    assert data["immovable"] == "placed by a full pg-upmap"

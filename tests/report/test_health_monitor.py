@@ -20,9 +20,11 @@ CHECK: Dict[str, Any] = {"severity": "warning", "summary": "s", "count": 1, "det
     ("x....", "....."), ("xx...", ".xx.."), ("x.x.x", "....."), ("xx.xx.xx", ".xxxxxxx"),
     ("xxxx.x.x..", ".xxxxxxxx.")])
 def test_two_rounds_to_come_and_two_to_go(conditions: str, shown: str) -> None:
-    found = HealthMonitor()
-    assert "".join("x" if ERROR in found.update({ERROR: CHECK} if held == "x" else {}) else "."
-                   for held in conditions) == shown
+    monitor, found = HealthMonitor(), ""
+    for held in conditions:
+        checks = monitor.update({ERROR: CHECK} if held == "x" else {})
+        found += "x" if ERROR in checks else "."
+    assert found == shown
 
 
 def test_another_plan_does_not_end_being_stuck_but_a_move_does() -> None:
@@ -48,7 +50,8 @@ def test_stuck_for_an_hour_and_what_helps() -> None:
     stuck = BalancerStatus(state="stuck", reason="fill_limit", reason_code=codes.FILL_LIMIT)
     assert STUCK not in health_checks(stuck, 4599.0, True, stuck_since=1000.0)
     check = health_checks(stuck, 4600.0, True, stuck_since=1000.0)[STUCK]
-    assert "fill_limit" in check["detail"][-1] and check["severity"] == "warning"
+    assert "fill_limit" in check["detail"][-1]
+    assert check["severity"] == "warning"
     assert STUCK not in health_checks(stuck, 4600.0, False, stuck_since=1000.0)
 
 
@@ -57,7 +60,8 @@ def test_one_line_a_reason_and_the_command_that_helps() -> None:
                 for ps in range(200)}
     check = health_checks(BalancerStatus(rejected=rejected), 1e9, True)[
         PREFIX + "APPLY_FAILED"]
-    assert len(check["detail"]) <= 20 and check["count"] == 200
+    assert len(check["detail"]) <= 20
+    assert check["count"] == 200
     assert check["detail"][0] == "100 upmaps: refused (pg 1.0, 1.10, 1.12 and 97 more)"
     assert "'ceph equilibrium on'" in check["detail"][-1]
 
@@ -67,4 +71,5 @@ def test_a_pg_withheld_now_hides_none_of_those_taken_back() -> None:
             for ps in range(5)}
     status = BalancerStatus(rejected=back, withheld={"1.9": ("pg 1.9 is inactive", "rm 1.9")})
     check = health_checks(status, 1e9, True)[PREFIX + "WITHHELD"]
-    assert check["count"] == 6 and "5 upmaps: taken back" in " ".join(check["detail"])
+    assert check["count"] == 6
+    assert "5 upmaps: taken back" in " ".join(check["detail"])

@@ -105,6 +105,11 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
      "1 PG cannot move because an OSD is too full", [
          "pg 1.0 in backfill_toofull: osd.2 is too full, at 93.00% with backfillfull_ratio 90.00%",
          "'ceph equilibrium status' shows which moves wait, and what helps"]),
+    ("TOOFULL", status(view=view(88, "active+remapped+backfill_toofull")), {}, 1,
+     "1 PG cannot move because an OSD is too full", [
+         "pg 1.0 in backfill_toofull: osd.2 with what comes would be too full, at 88.00% with"
+         " backfillfull_ratio 90.00%",
+         "'ceph equilibrium status' shows which moves wait, and what helps"]),
     ("TOOFULL", status(view=waiting_for_two_osds()), {}, 1,
      "1 PG cannot move because an OSD is too full", [
          "pg 1.0 in backfill_toofull: osd.2 is too full, at 93.00% with backfillfull_ratio 90.00%",

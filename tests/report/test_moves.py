@@ -52,7 +52,8 @@ def test_no_rate_beside_a_flag_that_halts_what_is_being_copied() -> None:
     assert "left, at 1 GiB/s:" in report(view).plain
     view = view._replace(snapshot=view.snapshot._replace(flags=("norebalance",)))
     halted = report(view)
-    assert halted.data["bytes_per_second"] is None and "/s" not in halted.plain
+    assert halted.data["bytes_per_second"] is None
+    assert "/s" not in halted.plain
 
 
 @pytest.mark.parametrize("what, pgids", [

@@ -20,8 +20,9 @@ def leave(cluster: Cluster, osd: int, free: int) -> None:
 def test_what_a_failure_has_copied_and_what_fits() -> None:
     """A shard of pool 1 is four times as large on the odd OSD; it had fitted by its mean size."""
     cluster = odd_cluster()
-    pgid, up = next((p, up) for p, up in sorted(cluster.up.items())
-                    if p.startswith("1.") and 7 in up and ODD not in up)
+    pgid = min(pgid for pgid, up in cluster.up.items() if pgid[:2] == "1." and {7, ODD} & {
+        *up} == {7})
+    up = cluster.up[pgid]
     size = 4 * cluster.data_bytes(pgid)
     after = {pgid: tuple(ODD if osd == 7 else osd for osd in up)}
     for free, fits in ((size + GIB // 10, True), (size - GIB // 10, False)):

@@ -17,4 +17,5 @@ def test_rows_are_sorted_both_ways_and_unknown_comes_last() -> None:
     assert [row["osd"] for row in sorted_rows(ROWS, "-use", KEYS)] == [3, 1, 2]
     with pytest.raises(CommandError) as caught:
         sorted_rows(ROWS, "weight", KEYS)
-    assert caught.value.errno == -errno.EINVAL and "id, use" in caught.value.sentence
+    assert caught.value.errno == -errno.EINVAL
+    assert "id, use" in caught.value.sentence

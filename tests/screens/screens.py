@@ -25,7 +25,39 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
     Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"),
+    Screen("moves-by-osd", "moves --by-osd"), Screen("metrics", "metrics", False),
 )
+#: State → what is asked in it alone, after the others.
+QUESTIONS: Dict[str, Tuple[Screen, ...]] = {
+    "off": (
+        Screen("osds-some", "osds {host}3 ssd 3 osd.4 --sort id"), Screen("osds-class", "osds ssd"),
+        Screen("osds-hosts", "osds --sort=-host --limit 5"),
+        Screen("df-id", "df --sort id --limit 3"),
+        Screen("eval-pool-id", "eval pool/2"), Screen("eval-plan-name", "eval plan/p"),
+        Screen("eval-waste", "eval --add h9:24x16T:hdd"),
+        Screen("eval-unreached", "eval --add h9:1x16T:nvme"),
+        Screen("eval-too-full", "eval --remove osd.3"),
+        Screen("eval-no-place", "eval --remove {host}1,{host}2"),
+        Screen("eval-several", "eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd --remove=3"
+               " --resize osd.2=20T --pg-num {pool}=64"),
+        Screen("eval-pg-num", "eval --pg-num {pool}=64"),
+        Screen("explain-pool-id", "explain pool/2"), Screen("explain-osd-id", "explain 2"),
+        Screen("explain-class", "explain 2.1f osd.7"), Screen("explain-there", "explain 2.1f 9"),
+        Screen("report", "report", False), Screen("report-plan", "report p", False)),
+    "moving": (
+        Screen("moves-host", "moves {host}3"), Screen("explain-host", "explain {host}3"),
+        Screen("report-plan", "report p", False)),
+    "outage-blocked": (
+        Screen("eval-fail-both", "eval --fail osd.6,osd.21"),
+        Screen("explain-down", "explain osd.21"),
+        Screen("report-plan", "report p", False)),
+    "drains-moving": (
+        Screen("drain-more", "drain add osd.6 --dry-run"),
+        Screen("explain-drained", "explain osd.3"),
+        Screen("drain-too-much", "drain add {host}3 {host}4 {host}5 --dry-run")),
+    "expanded-off": (
+        Screen("freeze-dry-run", "freeze --dry-run"), Screen("explain-new", "explain osd.24")),
+}
 #: Commands that change something or plan: asked one after the other in the state `off` alone, after
 #: the others.
 WRITES: Tuple[Screen, ...] = (
@@ -38,15 +70,17 @@ WRITES: Tuple[Screen, ...] = (
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.
-NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
-             "metrics": "for Prometheus"}
-#: Screens that may be wider than 80 columns: one line whatever is in it.
-TOO_WIDE: Set[str] = {"status-brief"}
+NOT_SHOWN = {"dump-state": "a state file"}
+#: Screens that may be wider than 80 columns: one line whatever is in it, and what is for programs.
+TOO_WIDE: Set[str] = {"status-brief", "metrics", "report", "report-plan"}
+#: States in which what failures lead to is computed: that takes long.
+WITH_FAILURES = ("off", "outage-blocked")
 
 _OPTION = "config set mgr mgr/equilibrium/"
 _SOON = f"{_OPTION}start_delay 0"
 
-#: State → the lines that lead to it from a cluster that is looked at, with plan p.
+#: State, behind what has happened → the lines that lead to it from a cluster that is looked at,
+#: with plan p.
 STATES: Dict[str, List[str]] = {
     "off": [],
     "planning": [_SOON, "equilibrium on", "sim run 61s"],
@@ -57,5 +91,10 @@ STATES: Dict[str, List[str]] = {
                 "sim run 150s"],
     "blocked": [_SOON, "sim flag set norebalance", "equilibrium on", "sim run 150s"],
     "balanced": [_SOON, "sim backfill rate 1T", "equilibrium on", "sim run 75m"],
+    "outage-blocked": [_SOON, "sim osd reweight 2 0.5", "sim osd out 1", "equilibrium on",
+                       "sim run 150s", "osd set noout", "sim host down {host}5", "sim run 150s"],
+    "drains-moving": [_SOON, "sim backfill rate 4M", "equilibrium drain add 3 4", "sim run 5m"],
+    "expanded-off": ["sim flag set norebalance", "sim host add new0 4 8T", "sim osd out 3",
+                     "sim run 2m", "equilibrium eval", "sim run 30s"],
     "stuck": [_SOON, f"{_OPTION}fill_limit 0.2", "equilibrium on", "sim run 150s"],
 }

@@ -11,7 +11,7 @@ _OTHER_WORDS = {"active", "degraded", "down", "repair", "unknown"}
 
 def test_no_other_file_names_a_pg_state():
     root = Path(equilibrium_mgr.__file__).parent
-    names = {state.name for state in pg_states.STATES}.union(pg_states.WHOLE) - _OTHER_WORDS
+    names = {*pg_states.STATES, *pg_states.ACTIVITIES, *pg_states.WHOLE} - _OTHER_WORDS
     found = [f"{path.relative_to(root)}:{node.lineno}: {node.value}"
              for path in sorted(root.rglob("*.py")) if path.name != "pg_states.py"
              for node in ast.walk(ast.parse(path.read_text("utf-8")))

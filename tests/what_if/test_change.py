@@ -2,7 +2,7 @@
 simulated monitor makes."""
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -19,10 +19,11 @@ from mgr_stub.crush.edit import with_host
 
 def racks() -> Cluster:
     """Two racks of two hosts with an HDD and an SSD each; pools on HDDs, on both, and in racks."""
-    tree = {"root default": {f"rack r{rack}": {
-        f"host r{rack}h{host}": [4 * rack + 2 * host, 4 * rack + 2 * host + 1]
-        for host in range(2)} for rack in range(2)}}
-    tree["root empty"] = {}
+    tree: Dict[str, Any] = {
+        "root default": {
+            "rack r0": {"host r0h0": [0, 1], "host r0h1": [2, 3]},
+            "rack r1": {"host r1h0": [4, 5], "host r1h1": [6, 7]}},
+        "root empty": {}}
     rules = {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST, 3: EC_PAIRS_IN_2_RACKS,
              4: "take empty; chooseleaf indep 0 host; emit"}
     cluster = Cluster(tree, rules, {osd: ("hdd", "ssd")[osd % 2] for osd in range(8)})
@@ -32,52 +33,61 @@ def racks() -> Cluster:
 
 
 def parsed(add: Sequence[str] = (), remove: Sequence[str] = (), resize: Sequence[str] = (),
-           pg_num: Sequence[str] = (), cluster: Cluster = racks()) -> Changes:
+           pg_num: Sequence[str] = (), *, cluster: Optional[Cluster] = None) -> Changes:
+    cluster = cluster or racks()
     return parse_changes(cluster.snapshot(), add, remove, resize, pg_num)
 
 
-def of(option: str, text: str) -> Changes:
-    """Of one option alone."""
-    add, remove, resize, pg_num = [[text] if name == option else [] for name in (
-        "add", "remove", "resize", "pg_num")]
-    return parsed(add, remove, resize, pg_num)
+def of(line: str) -> Changes:
+    """Of one option alone, and its text."""
+    option, _, text = line.partition(" ")
+    named: Dict[str, Any] = {option: [text]}
+    return parsed(**named)
 
 
 def test_changes_by_name() -> None:
-    assert parsed(["n:2x4T:hdd@r1", "r0h0:1x512G:ssd"], ["r1h0,osd.0", "7"], ["3=2T,1=1T"],
-                  ["rbd=8,4=16"]) == Changes(
-        (AddedOsds("n", 2, 4 * TIB, "hdd", "r1"), AddedOsds("r0h0", 1, 512 * GIB, "ssd", "r0")),
-        frozenset({0, 4, 5, 7}), ((1, TIB), (3, 2 * TIB)), ((1, 8), (4, 16)))
+    added = parsed(["n:2x4T:hdd@r1", "r0h0:1x512G:ssd"])
+    assert added.added == (
+        AddedOsds("n", 2, 4 * TIB, "hdd", "r1"), AddedOsds("r0h0", 1, 512 * GIB, "ssd", "r0"))
+    several = parsed([], ["r1h0,osd.0", "7"], ["3=2T,1=1T"], ["rbd=8,4=16"])
+    assert several == Changes(
+        (), frozenset({0, 4, 5, 7}), ((1, TIB), (3, 2 * TIB)), ((1, 8), (4, 16)))
     found = parsed(["h9:1x1T,h1:1x1T"], cluster=Cluster(hosts(3)))
     assert found.added == (AddedOsds("h9", 1, TIB, "hdd", "default"),
                            AddedOsds("h1", 1, TIB, "hdd", "default"))
 
 
-@pytest.mark.parametrize("option, text, words", [
-    ("add", "n", "is not HOST:COUNTxSIZE"), ("add", "", "is not HOST:COUNTxSIZE"),
-    ("add", "n:0x1T:hdd@r0", "is not HOST"), ("add", "n:1x0:hdd@r0", "is not HOST"),
-    ("add", "n:1xT:hdd@r0", "is not HOST"), ("add", "n~hdd:1x1T:hdd@r0", "is not HOST"),
-    ("add", "n:1x1T:hdd", "under which bucket"), ("add", "n:1x1T@r0", "of which class"),
-    ("add", "r1:1x1T:hdd@r0", "rack r1 is there already"),
-    ("add", "r0h0:1x1T:hdd@r1", "host r0h0 is there already, under r0"),
-    ("add", "n:1x1T:hdd@r0h1", "no host can be under r0h1"),
-    ("add", "n:2001x1T:hdd@r0", "2000 OSDs at most"),
-    ("add", "n:1x1T:hdd@r0,n:1x1T:hdd@r1", "under two buckets"),
-    ("remove", "default", "all OSDs"), ("resize", "3", "is not OSD=SIZE"),
-    ("resize", "3=big", "is not OSD=SIZE"), ("pg_num", "rbd", "is not POOL=N"),
-    ("pg_num", "rbd=0", "is not POOL=N"), ("pg_num", "rbd=x", "is not POOL=N"),
-    ("pg_num", "rbd=1", "has 1 PGs already")])
-def test_what_is_no_change(option: str, text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        of(option, text)
+#: A part of the sentence → option and text.
+NO_CHANGE = {
+    "is not HOST:COUNTxSIZE": (
+        "add n", "add ", "add n:0x1T:hdd@r0", "add n:1x0:hdd@r0", "add n:1xT:hdd@r0",
+        "add n~hdd:1x1T:hdd@r0"),
+    "under which bucket": ("add n:1x1T:hdd",),
+    "of which class": ("add n:1x1T@r0",),
+    "rack r1 is there already": ("add r1:1x1T:hdd@r0",),
+    "host r0h0 is there already, under r0": ("add r0h0:1x1T:hdd@r1",),
+    "no host can be under r0h1": ("add n:1x1T:hdd@r0h1",),
+    "2000 OSDs at most": ("add n:2001x1T:hdd@r0",),
+    "under two buckets": ("add n:1x1T:hdd@r0,n:1x1T:hdd@r1",),
+    "all OSDs": ("remove default",),
+    "is not OSD=SIZE": ("resize 3", "resize 3=big"),
+    "is not POOL=N": ("pg_num rbd", "pg_num rbd=0", "pg_num rbd=x"),
+    "has 1 PGs already": ("pg_num rbd=1",)}
 
 
-@pytest.mark.parametrize("option, text", [
-    ("add", "n:1x1T:hdd@nowhere"), ("remove", "osd.9"), ("remove", "nowhere"),
-    ("resize", "osd.9=1T"), ("pg_num", "nowhere=8")])
-def test_names_that_are_not_there(option: str, text: str) -> None:
+@pytest.mark.parametrize("words", NO_CHANGE)
+def test_what_is_no_change(words: str) -> None:
+    for line in NO_CHANGE[words]:
+        with pytest.raises(ValueError, match=words):
+            of(line)
+
+
+@pytest.mark.parametrize("line", [
+    "add n:1x1T:hdd@nowhere", "remove osd.9", "remove nowhere", "resize osd.9=1T",
+    "pg_num nowhere=8"])
+def test_names_that_are_not_there(line: str) -> None:
     with pytest.raises(LookupError):
-        of(option, text)
+        of(line)
 
 
 def test_an_osd_that_is_out_cannot_be_removed() -> None:
@@ -87,11 +97,15 @@ def test_an_osd_that_is_out_cannot_be_removed() -> None:
 
 def tree_of(rule: PlacementRule, crush: CrushHierarchy) -> List[Any]:
     """All that the legality of placements depends on, buckets by name."""
-    return [(block.weights, [
-        (domain.type_name, {osd: crush.buckets[bucket].name for osd, bucket in
-                            domain.bucket_of.items() if osd in block.weights},
-         domain.shards_per_bucket, domain.buckets_per_parent) for domain in block.domains])
-        for block in rule.blocks]
+    found: List[Any] = []
+    for block in rule.blocks:
+        found.append(block.weights)
+        for domain in block.domains:
+            names = {osd: crush.buckets[bucket].name for osd, bucket in domain.bucket_of.items()
+                     if osd in block.weights}
+            found.append((domain.type_name, names, domain.shards_per_bucket,
+                          domain.buckets_per_parent))
+    return found
 
 
 @pytest.mark.parametrize("place", few(
@@ -108,19 +122,23 @@ def test_the_tree_is_that_of_the_monitor(place: Tuple[str, str, str]) -> None:
         assert pool.rule is not None
         real = PlacementRule(crush, crush.rules[pool.rule_id], pool.size, pool.erasure)
         assert tree_of(pool.rule, changed.crush) == tree_of(real, crush)
-        is_racked = pool.id == 4 and under == "default"   # whose rule wants a rack
-        assert ({8, 9} <= pool.rule.osds().keys()) == (not is_racked and any(
-            ("~" + device_class) in snapshot.crush.buckets[block.take].name
-            for block in pool.rule.blocks))
+        taken = [snapshot.crush.buckets[block.take].name for block in pool.rule.blocks]
+        is_reached = any(name.endswith(f"~{device_class}") for name in taken)
+        if pool.id == 4 and under == "default":   # its rule wants a rack
+            is_reached = False
+        assert ({8, 9} <= pool.rule.osds().keys()) == is_reached
     assert changed.crush.hosts()[8] == changed.osds[8].host == host
-    assert sorted(snapshot.osds) == list(range(8)) and 8 not in snapshot.crush.device_class
+    assert sorted(snapshot.osds) == list(range(8))
+    assert 8 not in snapshot.crush.device_class
 
 
 def test_osds_with_other_sizes_and_without() -> None:
     changed = with_changes(racks().snapshot(), Changes(
         removed=frozenset({2}), sizes=((1, 3 * TIB),)))
-    assert changed.osds[1].size_bytes == 3 * TIB and changed.osds[1].unusable_reason() is None
-    assert changed.osds[2].drained and not changed.osds[0].drained
+    assert changed.osds[1].size_bytes == 3 * TIB
+    assert changed.osds[1].unusable_reason() is None
+    assert changed.osds[2].drained
+    assert not changed.osds[0].drained
 
 
 @pytest.mark.parametrize("pg_num, moved", [

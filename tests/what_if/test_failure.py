@@ -36,7 +36,8 @@ def test_what_is_not_in_the_map(text: str) -> None:
 
 def test_osds_that_are_out_do_not_fail() -> None:
     found = find_failure(Cluster(RACKS).mark_out(2).snapshot(), "h1")
-    assert found is not None and found.osds == {3}
+    assert found is not None
+    assert found.osds == {3}
 
 
 def test_hosts_and_what_the_rules_keep_apart() -> None:

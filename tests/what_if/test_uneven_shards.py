@@ -49,7 +49,8 @@ def test_the_space_after_a_failure_is_that_of_its_placement(
         osd: entry for osd, entry in snapshot.osds.items() if osd != failed})
     wanted = placement_usage(left, found.used, [
         (pg, up[pg.pgid]) for pg in snapshot.pgs.values()])
-    assert after.room is not None and wanted.room is not None
+    assert after.room is not None
+    assert wanted.room is not None
     assert after.room.limiting_osd == wanted.room.limiting_osd
     assert after.room.bytes == pytest.approx(wanted.room.bytes, rel=1e-9)
     for name, pool in wanted.pools.items():
@@ -65,7 +66,8 @@ def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
     snapshot = snapshot._replace(pools={1: pool})
     found = recover(placement(snapshot), Failure("it", "osd", frozenset({0})),
                     {"1.0": (3, 1, 2), "1.1": (1, 3, 2)})
-    assert found.copied_bytes == 15 * GIB and found.copied_shards == 2
+    assert found.copied_bytes == 15 * GIB
+    assert found.copied_shards == 2
     assert found.too_full == {"1.0"}   # 80 of 90 GiB: the empty shard of the other fits
 
 
@@ -74,5 +76,6 @@ def test_a_drained_osd_counts_in_all_figures() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).drain(3)
     placed = placement(cluster.pg("1.1", [3, 1], 30 * GIB).snapshot())
     found = recover(placed, Failure("it", "osd", frozenset({0})), {"1.0": (3, 1)})
-    assert found.fullest[0] == pytest.approx(0.4) and found.fullest[1] == 3
+    assert found.fullest[0] == pytest.approx(0.4)
+    assert found.fullest[1] == 3
     assert found.after.classes["hdd"].osds == 3

@@ -4,6 +4,7 @@ A balanced placement ends at most about half a shard above them.
 """
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -121,12 +122,11 @@ def _moved_bytes(snapshot: Snapshot, movable: MovableBytes, bounds: UtilizationB
 
 def _missing_shards(snapshot: Snapshot, movable: MovableBytes) -> Dict[str, int]:
     """Returns pool name → shards of each of its PGs that have no place; only pools with such."""
-    missing: Dict[str, int] = {}
+    missing: Counter[str] = Counter()
     for part in movable.parts():
         lacking = part.reach.block.positions - part.reach.most
         if lacking > 0:
-            name = snapshot.pools[part.pool].name
-            missing[name] = missing.get(name, 0) + lacking
+            missing[snapshot.pools[part.pool].name] += lacking
     return missing
 
 
@@ -173,13 +173,14 @@ def _usable(snapshot: Snapshot, changes: Changes, figures: Callable[[Changes], B
 
     usable = usable_ratio(changes.added)
     best = 0.0, ""
-    if usable < 1.0 - WASTE:
+    enough = 1.0 - WASTE
+    if usable < enough:
         for words, added in _other_additions(snapshot, changes, usable):
             if not give_way():
                 break
             ratio = usable_ratio(added)
             best = max(best, (ratio, words))
-            if ratio >= 1.0 - WASTE:
+            if ratio >= enough:
                 break
     ratio, words = best
     return usable, (words, ratio) if ratio > usable + 5.0 * WASTE else None

@@ -22,7 +22,7 @@ Both can be checked without this module, by arithmetic on the state of the clust
 """
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from copy import copy
 from itertools import chain
 from math import ceil
@@ -65,12 +65,11 @@ class Reach:
         """
         counts: Dict[Tuple[int, ...], int] = Counter(map(self.paths.__getitem__, osds))
         for domain in reversed(self.domains):
-            above: Dict[Tuple[int, ...], int] = {}
+            above: Dict[Tuple[int, ...], int] = defaultdict(int)
             for path, count in counts.items():
-                parent = path[:-1]
-                above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
+                above[path[:-1]] += min(count, domain.shards_per_bucket)
             counts = above
-        return counts.get((), 0)
+        return counts[()]
 
     def shape(self, placed: float, single: float) -> Tuple[object, ...]:
         """Returns a key that is equal for pools that one demand can stand for.
@@ -84,12 +83,13 @@ class Reach:
 class Demand:
     """The bytes of pools of one rule and size under one take."""
 
+    all_bytes = 0      # of all shards
+    single_bytes = 0   # of one shard of each PG: T
+
     def __init__(self, reach: Reach, shape: Tuple[object, ...]) -> None:
         self.reach = reach
         self.shape = shape           # the same for all pools in it
         self.pools: List[int] = []
-        self.all_bytes = 0           # of all shards
-        self.single_bytes = 0        # of one shard of each PG: T
 
     def with_bytes(self, all_bytes: int, single_bytes: int) -> Demand:
         """Returns a copy of the demand with other bytes."""
@@ -107,14 +107,15 @@ class Demand:
 class PoolDemand:
     """The part of one pool in a demand, with or without bytes."""
 
+    all_bytes = 0
+    single_bytes = 0
+    all_shards = 0
+    all_weight = 0.0      # of all shards, each with its shard_weight
+    single_weight = 0.0   # of one shard of each PG
+
     def __init__(self, pool: int, reach: Reach) -> None:
         self.pool = pool
         self.reach = reach
-        self.all_bytes = 0
-        self.single_bytes = 0
-        self.all_shards = 0
-        self.all_weight = 0.0      # of all shards, each with its shard_weight
-        self.single_weight = 0.0   # of one shard of each PG
 
     def growth_shape(self) -> Tuple[object, ...]:
         """Returns the shape of the bytes that clients write to the pool."""
@@ -125,10 +126,10 @@ class MovableBytes(NamedTuple):
     """Bytes that can be moved, and the OSDs that have them."""
 
     demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
-    on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
+    on_osd: Counter[int]      # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id, in order → its parts, one for each take
     #: usable OSD → bytes on it of pools whose rule places none there, and of parts without a set
-    outside: Dict[int, int]
+    outside: Counter[int]
 
     def parts(self) -> List[PoolDemand]:
         """Returns the parts of all pools, by pool id."""
@@ -141,7 +142,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         osd.id for osd in piecewise(snapshot.osds.values(), OSDS_AT_ONCE)
         if osd.unusable_reason() is None)
     pools = _empty_parts(snapshot, fixed_pools, usable)
-    movable = MovableBytes([], dict.fromkeys(sorted(usable), 0), pools, {})
+    movable = MovableBytes([], Counter(dict.fromkeys(sorted(usable), 0)), pools, Counter())
     drained = snapshot.drained_osds
     # only PGs of a pool that is being split differ in size
     split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
@@ -158,7 +159,7 @@ def _empty_parts(snapshot: Snapshot, fixed_pools: FrozenSet[int],
                  usable: FrozenSet[int]) -> Dict[int, List[PoolDemand]]:
     """Returns pool id → its parts without bytes, in the order of the pools' ids."""
     reaches: Dict[PlacementBlock, Reach] = {}
-    parts: Dict[int, List[PoolDemand]] = {}
+    parts: Dict[int, List[PoolDemand]] = defaultdict(list)
     for number, pool in sorted(snapshot.pools.items()):
         if number in fixed_pools:
             continue
@@ -167,7 +168,7 @@ def _empty_parts(snapshot: Snapshot, fixed_pools: FrozenSet[int],
                 give_way()
                 osds = usable & block.osds
                 reaches[block] = Reach(block, osds, frozenset(map(snapshot.set_of, osds)))
-            parts.setdefault(number, []).append(PoolDemand(number, reaches[block]))
+            parts[number].append(PoolDemand(number, reaches[block]))
     return parts
 
 
@@ -191,12 +192,12 @@ def _add_pg(movable: MovableBytes, part: PoolDemand, pg: Pg, pool: Pool, weight:
             most = max(most, size)
             highest = max(highest, ratio)
         if osd in reach.osds:
-            counted[osd] = counted.get(osd, 0) + size
+            counted[osd] += size
             placed += 1
             placed_bytes += size
             placed_ratio += ratio
         elif osd in on_osd:
-            outside[osd] = outside.get(osd, 0) + size
+            outside[osd] += size
     if not drained.isdisjoint(members):
         leaving = sum([osd in drained for osd in members])
         more = max(0, min(leaving, reach.most - placed))
@@ -281,11 +282,12 @@ def cuts_of(snapshot: Snapshot, movable: MovableBytes,
         kept = _kept_bytes(snapshot, movable, osds)
         size = used = full = there = 0
         for osd in piecewise(osds, OSDS_AT_ONCE):
-            size += snapshot.osds[osd].size_bytes
-            used += snapshot.osds[osd].target_bytes
+            entry = snapshot.osds[osd]
+            size += entry.size_bytes
+            used += entry.target_bytes
             full += full_bytes(snapshot, osd)
-            there += movable.on_osd.get(osd, 0) + movable.outside.get(osd, 0)
-        can_leave = there - sum([entry.kept_bytes for entry in kept])
+            there += movable.on_osd[osd] + movable.outside[osd]
+        can_leave = there - sum([one.kept_bytes for one in kept])
         cuts[osds] = Cut(tuple(sorted(osds)), size, used, full, can_leave, tuple(kept))
     return cuts
 

@@ -6,6 +6,7 @@ shards can be better. A flow network says which bytes can be on which OSDs (`bui
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
@@ -152,11 +153,11 @@ def leveled_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBoun
 
 def _members(snapshot: Snapshot, osds: Iterable[int]) -> Dict[str, Sequence[int]]:
     """Returns OSD set → those of the OSDs that are up and in, by name."""
-    members: Dict[str, List[int]] = {}
+    members: Dict[str, List[int]] = defaultdict(list)
     for osd in piecewise(osds, OSDS_AT_ONCE):
         entry = snapshot.osds[osd]
         if entry.is_for_data and entry.up:
-            members.setdefault(snapshot.set_of(osd), []).append(osd)
+            members[snapshot.set_of(osd)].append(osd)
     return dict(sorted(members.items()))
 
 
@@ -244,23 +245,23 @@ def _binding(snapshot: Snapshot, component: Component, solution: _Solution,
     tier = tiers[number]
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())
+    demand_of = network.demand_of
     lower: Set[int] = set().union(*[below.nodes for below in tiers[number + 1:]])
     # edges to lower tiers carry all they can, those to higher tiers nothing
+    kind = CAPACITY
     buckets: Set[str] = set()
     pools: Set[int] = set()
     for tail in tier.nodes:
         for head, _ in network.edges[tail]:
             if head in lower:
+                kind = FAILURE_DOMAIN
                 buckets.add(snapshot.crush.name_of(network.item_of[head]).split("~")[0])
-                pools.update(network.demand_of[tail].pools)
-    if buckets:
-        return BindingConstraint(
-            FAILURE_DOMAIN, osds, tuple(sorted(buckets)), tuple(sorted(pools)))
+                pools.update(demand_of[tail].pools)
     below_bound = [snapshot.osds[osd] for osd in component.osds - at_bound]
-    if any([osd.share >= 1.0 for osd in below_bound]):
-        confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
-        pools = set().union(*[demand.pools for demand in confined])
-    return BindingConstraint(CAPACITY, osds, (), tuple(sorted(pools)))
+    if not buckets and any([osd.share >= 1.0 for osd in below_bound]):
+        for node in demand_of.keys() & tier.nodes:
+            pools.update(demand_of[node].pools)
+    return BindingConstraint(kind, osds, tuple(sorted(buckets)), tuple(sorted(pools)))
 
 
 def _first_tier_with(solution: _Solution, osds: FrozenSet[int]) -> int:

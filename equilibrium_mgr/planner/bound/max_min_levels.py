@@ -25,7 +25,7 @@ size share a demand. So the network has a node per bucket instead of one per OSD
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, defaultdict, deque
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
@@ -191,14 +191,16 @@ class CapacityNetwork:
         """
         if not path:
             return root
-        if (root, path) not in self._bucket_nodes:
+        nodes = self._bucket_nodes
+        key = root, path
+        if key not in nodes:
             demand = self.demand_of[root]
             shards = demand.reach.domains[len(path) - 1].shards_per_bucket
             above = self.bucket(root, path[:-1])
-            node = self._bucket_nodes[root, path] = self.add_node()
+            node = nodes[key] = self.add_node()
             self.demand_of[node], self.item_of[node] = demand, path[-1]
             self.edges[above].append((node, min(demand.all_bytes, shards * demand.single_bytes)))
-        return self._bucket_nodes[root, path]
+        return nodes[key]
 
 
 class UtilizationTier(NamedTuple):
@@ -218,8 +220,8 @@ class Piece(NamedTuple):
 
 def whole(network: CapacityNetwork) -> Piece:
     """Returns the piece with all nodes of a network."""
-    nodes = list(range(len(network.demands)))
-    return Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})
+    demands = dict(enumerate(network.demands))
+    return Piece(list(demands), {node: size for node, size in demands.items() if size}, {})
 
 
 def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
@@ -258,22 +260,21 @@ def _common_utilization(piece: Piece, sinks: Iterable[Sink]) -> float:
 
 def _halves(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> Tuple[Piece, Piece]:
     """Splits a piece into the `upper` nodes and the lower ones."""
-    above = Piece([], {}, {})
-    below = Piece([], {}, {})
+    above = Piece([], Counter(), Counter())
+    below = Piece([], Counter(), Counter())
     for node in piece.nodes:
         half = above if node in upper else below
         half.nodes.append(node)
-        if node in piece.inflow:
-            half.inflow[node] = piece.inflow[node]
-        if node in piece.outflow:
-            half.outflow[node] = piece.outflow[node]
+        for flow, part in ((piece.inflow, half.inflow), (piece.outflow, half.outflow)):
+            if node in flow:
+                part[node] = flow[node]
     # the edges between the halves are saturated, downwards only
     lower = set(below.nodes)
     for node in above.nodes:
         for head, capacity in network.edges[node]:
             if head in lower:
-                above.outflow[node] = above.outflow.get(node, 0) + capacity
-                below.inflow[head] = below.inflow.get(head, 0) + capacity
+                above.outflow[node] += capacity
+                below.inflow[head] += capacity
     return above, below
 
 
@@ -281,26 +282,29 @@ def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> S
     """Returns the nodes that cannot pass on their inflow if no sink is fuller."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source = len(place)
-    target = len(place) + 1
-    flows = FlowNetwork(len(place) + 2)
+    target = source + 1
+    flows = FlowNetwork(target + 1)
+    add_edge = flows.add_edge
+    nodes, entering, leaving = piece
     sinks = 0
-    for node in piecewise(piece.nodes, _LEVEL_NODES_AT_ONCE):
+    for node in piecewise(nodes, _LEVEL_NODES_AT_ONCE):
         index = place[node]
-        if node in piece.inflow:
-            flows.add_edge(source, index, piece.inflow[node])
+        if node in entering:
+            add_edge(source, index, entering[node])
         for head, capacity in network.edges[node]:
             if head in place:
-                flows.add_edge(index, place[head], capacity)
-        if node in piece.outflow:
-            flows.add_edge(index, target, piece.outflow[node])
-        if node in network.sinks:
+                add_edge(index, place[head], capacity)
+        if node in leaving:
+            add_edge(index, target, leaving[node])
+        sink = network.sinks.get(node)
+        if sink is not None:
             sinks += 1
-            flows.add_edge(index, target, network.sinks[node].capacity_at(utilization))
-    inflow = sum(piece.inflow.values())
+            add_edge(index, target, sink.capacity_at(utilization))
+    inflow = sum(entering.values())
     unserved = inflow - flows.max_flow(source, target)
     if unserved <= sinks + (inflow >> _TOLERANCE_SHIFT):  # capacities are rounded by a byte each
         return set()
-    return {node for node in piece.nodes if flows.depth[place[node]] >= 0}
+    return {node for node in nodes if flows.depth[place[node]] >= 0}
 
 
 #: A demand with a smaller ratio of all bytes may exceed its limit per OSD. Utilizations do not show
@@ -369,7 +373,7 @@ def _alike(component: Component, parts: Mapping[int, SinkPart], ceiling: float
     negligible = _NEGLIGIBLE * sum([demand.all_bytes for demand in demands])
     tight = [demand for demand in demands
              if demand.osd_limit_counts() and demand.all_bytes > negligible]
-    alike: Dict[Tuple[_Paths, Optional[int]], List[int]] = {}
+    alike: Dict[Tuple[_Paths, Optional[int]], List[int]] = defaultdict(list)
     at_once = OSDS_AT_ONCE // len(demands) + 1
     for osd in piecewise(sorted(component.osds), at_once):
         paths = tuple([demand.reach.paths.get(osd) for demand in demands])
@@ -377,5 +381,5 @@ def _alike(component: Component, parts: Mapping[int, SinkPart], ceiling: float
         single = None
         if any(one.single_bytes < most for one in tight if osd in one.reach.osds):
             single = osd
-        alike.setdefault((paths, single), []).append(osd)
+        alike[paths, single].append(osd)
     return alike.items()

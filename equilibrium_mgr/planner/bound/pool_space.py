@@ -65,7 +65,7 @@ def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float,
     for part in movable.parts():
         if part.all_shards and part.reach.set_name is not None:
             pool = snapshot.pools[part.pool]
-            rate = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+            rate = pool.stored_bytes / pool.chunks
             growths.append(_Growth(part, rate * part.all_weight, rate * part.single_weight))
     cuts = _cuts(movable, growths, _room(snapshot, movable))
     return [(cut.growth, raw) for cut, raw in cuts]
@@ -77,7 +77,7 @@ def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
     room: Dict[int, int] = {}
     for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
         free = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes
-        room[osd] = free + moved + movable.outside.get(osd, 0)
+        room[osd] = free + moved + movable.outside[osd]
     return room
 
 

@@ -10,8 +10,10 @@ operator wants the drain.
 """
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import compress, count
 from math import inf
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
@@ -44,6 +46,11 @@ def drained_osds(placement: PlacementState) -> List[int]:
             if osds[osd].drained and placement.is_source[i]]
 
 
+def _targets_of(placement: PlacementState) -> Iterable[int]:
+    """Returns the OSDs that may take shards."""
+    return compress(count(), placement.is_target)
+
+
 def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
              relief: Relief, limits: SearchConstraints) -> None:
     """Moves shards off the drained OSDs as far as possible, or until it has to end.
@@ -62,7 +69,7 @@ def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
             target = find_target(costs, targets, pg, source)
             if target is not None:
                 placement.move(pg, source, target)
-    goal = OverfullOsd(tuple([i for i, takes in enumerate(placement.is_target) if takes]), 0.0, 0.0)
+    goal = OverfullOsd(tuple(_targets_of(placement)), 0.0, 0.0)
     for source in drained:
         while placement.shards[source] and give_way(placement.moves_made):
             found = (joint_moves.best(source, 0.0, limits, -inf)
@@ -85,8 +92,7 @@ def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int
             continue
         if not placement.is_legal(pg, source, target):
             continue
-        highest = max([placement.utilization(i)
-                       for i, takes in enumerate(placement.is_target) if takes])
+        highest = max(map(placement.utilization, _targets_of(placement)))
         reached = (placement.used_bytes[target] + size) / placement.size_bytes[target]
         if reached <= max(costs.bound_utilization[target], highest):
             return target
@@ -122,12 +128,12 @@ _Stuck = Dict[Tuple[int, str], List[Tuple[str, int]]]
 def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:
     """Returns the shards that the plan leaves on drained OSDs because no other OSD takes them, by
     OSD and reason."""
-    found: _Stuck = {}
+    found: _Stuck = defaultdict(list)
     for i in drained_osds(placement):
         for number in placement.shards[i]:
             code = _refusal_of_all(placement, number, i)
             if code is not None:
-                found.setdefault((placement.osd_ids[i], code), []).append(
+                found[placement.osd_ids[i], code].append(
                     (placement.pgs[number].pgid, placement.pg_bytes[number]))
     if placement.snapshot.drained_osds:
         _add_immovable(found, placement.snapshot, options)
@@ -150,7 +156,7 @@ def _add_immovable(found: _Stuck, snapshot: Snapshot, options: PlanOptions) -> N
             why = codes.RULE_UNKNOWN
         if why is not None:
             for osd in drained.intersection(pg.up):
-                found.setdefault((osd, why), []).append((pg.pgid, pg.shard_bytes))
+                found[osd, why].append((pg.pgid, pg.shard_bytes))
 
 
 def _refusal_of_all(placement: PlacementState, pg: int, source: int) -> Optional[str]:

@@ -6,12 +6,12 @@ cluster; without them in relief its fullest OSD stayed half a point higher.
 """
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
-from ..state.shard_groups import ShardGroup
+from ..state.shard_groups import JointDomain, ShardGroup
 from ..state.target_index import ShardIndex, TargetIndex
 
 #: Buckets that are examined for a PG, the best first.
@@ -51,7 +51,7 @@ class JointMoves:
         best: Optional[JointMove] = None
         for steps in self.candidates(source):
             placement.candidates_examined += 1
-            gain = self.gain(steps, price)
+            gain = self._costs.gain(steps, price)
             if gain <= least:
                 continue
             if self.fits(steps, limits) and placement.is_legal_joint(steps):
@@ -68,30 +68,26 @@ class JointMoves:
             group = self._placement.groups[index]
             if group.joint is None or only not in (ANY_GROUP, index):
                 continue
-            siblings = group.joint.siblings.get(group.joint.bucket_of[source], ())
-            buckets = sorted([self._best_targets(group, bucket) for bucket in siblings])
+            joint = group.joint
+            siblings = joint.siblings.get(joint.bucket_of[source], ())
+            buckets = sorted([self._best_targets(index, joint, bucket) for bucket in siblings])
             for shards in lists:
                 for _, pg in shards:
-                    yield from self._candidates_of(pg, source, group, buckets)
+                    yield from self._candidates_of(pg, source, group, joint, buckets)
 
-    def _candidates_of(self, pg: int, source: int, group: ShardGroup,
+    def _candidates_of(self, pg: int, source: int, group: ShardGroup, joint: JointDomain,
                        buckets: List[_BucketTargets]) -> Iterator[Tuple[ShardMove, ...]]:
         """Yields the joint moves of one PG. `buckets`: the other buckets, the best first."""
         back = self.return_moves(pg, source, group)
         if back:
             yield back
-        assert group.joint is not None
-        bucket_of = group.joint.bucket_of
-        used = {bucket_of[osd] for osd in self._placement.up[pg][_span(group)]}
-        moving = self._shards_in_bucket(pg, source, group)
-        tried = 0
-        for _, bucket, osds in buckets:
-            if bucket in used or len(osds) < len(moving):
-                continue
+        members = group.block.members(self._placement.up[pg])
+        used = {joint.bucket_of[osd] for osd in members}
+        moving = _shards_in_bucket(members, source, joint)
+        free = [osds for _, bucket, osds in buckets
+                if bucket not in used and len(osds) >= len(moving)]
+        for osds in free[:_BUCKETS]:
             yield tuple([(pg, osd, target) for (_, osd), target in zip(moving, osds)])
-            tried += 1
-            if tried == _BUCKETS:
-                break
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Returns the moves of the PG's shards in the OSD's bucket to their initial OSDs. Empty if
@@ -99,54 +95,28 @@ class JointMoves:
         """
         if group.joint is None or not group.pool.erasure:
             return ()
-        initial = self._placement.initial_up[pg][_span(group)]
+        block = group.block
+        initial = block.members(self._placement.initial_up[pg])
         steps: List[ShardMove] = []
-        for number, osd in self._shards_in_bucket(pg, source, group):
+        up = block.members(self._placement.up[pg])
+        for number, osd in _shards_in_bucket(up, source, group.joint):
             if osd == initial[number]:
                 return ()
             steps.append((pg, osd, initial[number]))
         return tuple(steps)
 
-    def _shards_in_bucket(self, pg: int, source: int, group: ShardGroup) -> List[Tuple[int, int]]:
-        """Returns (position in the block, OSD) of the PG's shards in the OSD's bucket."""
-        assert group.joint is not None
-        bucket_of = group.joint.bucket_of
-        return [(number, osd) for number, osd in enumerate(self._placement.up[pg][_span(group)])
-                if bucket_of[osd] == bucket_of[source]]
-
-    def _best_targets(self, group: ShardGroup, bucket: int) -> _BucketTargets:
+    def _best_targets(self, group: int, joint: JointDomain, bucket: int) -> _BucketTargets:
         """Returns the best OSDs of a bucket, at most one of each failure domain in it."""
-        joint = group.joint
-        assert joint is not None
         chosen: Dict[int, int] = {}
         cost = 0.0
-        for key, osd in self._targets.in_bucket(group.index, bucket):
-            if joint.subdomain_of[osd] not in chosen:
-                chosen[joint.subdomain_of[osd]] = osd
+        for key, osd in self._targets.in_bucket(group, bucket, joint.bucket_of):
+            domain = joint.subdomain_of[osd]
+            if domain not in chosen:
+                chosen[domain] = osd
                 cost += key
                 if len(chosen) == joint.max_shards:
                     break
         return cost, bucket, tuple(chosen.values())
-
-    def gain(self, steps: Tuple[ShardMove, ...], price: float) -> float:
-        """Returns by how much the steps lower the objective."""
-        placement = self._placement
-        costs = self._costs
-        gain = 0.0
-        for pg, source, target in steps:
-            size = placement.size_on(pg, source)
-            initial = placement.initial_up[pg]
-            group = placement.group_of(pg, source)
-            left = source in initial
-            returned = target in initial
-            of_step = costs.utilization_gain(source, target, size)
-            of_step += costs.count_gain_on_leave(group, source)
-            of_step -= costs.count_loss_on_enter(group, target)
-            of_step -= (left - returned) * price * size
-            of_step -= left * costs.move_cost[source]
-            of_step += returned * costs.move_cost[target]
-            gain += of_step
-        return gain
 
     def fits(self, steps: Tuple[ShardMove, ...], limits: SearchConstraints) -> bool:
         """Returns True if all targets keep the limits."""
@@ -159,6 +129,9 @@ class JointMoves:
         return True
 
 
-def _span(group: ShardGroup) -> slice:
-    """Returns the positions of the group's block in an up set."""
-    return slice(group.block.start, group.block.start + group.block.positions)
+def _shards_in_bucket(members: Sequence[int], source: int,
+                      joint: JointDomain) -> List[Tuple[int, int]]:
+    """Returns (position in the block, OSD) of the members in the source's bucket."""
+    bucket_of = joint.bucket_of
+    return [(number, osd) for number, osd in enumerate(members)
+            if bucket_of[osd] == bucket_of[source]]

@@ -8,7 +8,7 @@ number of shards of the pool, with one move instead of two.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Sequence, Tuple
+from typing import Callable, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
@@ -39,12 +39,21 @@ class MoveReduction:
     def revert_unneeded(self) -> int:
         """Returns displaced shards to their initial OSDs within the limits, if that costs less than
         it saves; returns how many."""
+        return self._over_displaced(self._revert)
+
+    def shorten_detours(self) -> int:
+        """Tries exchanges of each displaced shard; returns how many have returned."""
+        return self._over_displaced(self._exchange)
+
+    def _over_displaced(self, returns: Callable[[int, int, int], int]) -> int:
+        """Calls a function of PG, OSD and group once for each displaced shard, the largest first;
+        returns the sum of its results: how many shards have returned."""
         returned = 0
-        for _, pg, source, group in self._shard_index.all_displaced():
+        for _, pg, osd, group in self._shard_index.all_displaced():
             if not give_way():
                 break
-            if source in self._placement.up[pg]:   # else it has returned with another shard
-                returned += self._revert(pg, source, group)
+            if osd in self._placement.up[pg]:   # else it has moved with another shard
+                returned += returns(pg, osd, group)
         return returned
 
     def _revert(self, pg: int, source: int, group: int) -> int:
@@ -65,24 +74,15 @@ class MoveReduction:
     def _pays(self, steps: Tuple[ShardMove, ...]) -> bool:
         """Returns True if shards may return within the limits, and that costs less than it
         saves."""
-        joint_moves = self._joint_moves
-        return joint_moves.fits(steps, self._limits) and joint_moves.gain(steps, self._price) > 0.0
-
-    def shorten_detours(self) -> int:
-        """Tries each displaced shard once, the largest first; returns how many have returned."""
-        placement = self._placement
-        returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced():
-            if not give_way():
-                break
-            if osd in placement.up[pg]:   # else an exchange has moved it already
-                returned += self._exchange(pg, osd, group)
-        return returned
+        fits = self._joint_moves.fits(steps, self._limits)
+        return fits and self._costs.gain(steps, self._price) > 0.0
 
     def _exchange(self, pg: int, osd: int, group: int) -> bool:
         """Returns a displaced shard by the best exchange; False if no exchange gains."""
         placement = self._placement
         limits = self._limits
+        costs = self._costs
+        price = self._price
         size = placement.size_on(pg, osd)
         best: Sequence[ShardMove] = ()
         least = NOISE
@@ -90,15 +90,16 @@ class MoveReduction:
             newcomers = self._newcomers(initial, group, size)
             if not newcomers or not placement.is_legal(pg, osd, initial):
                 continue
-            refund = self._refund(pg, osd, initial)
+            cost = costs.displacement_cost(pg, osd, initial, size, price)
             for other in newcomers:
                 placement.candidates_examined += 1
-                more = size - placement.size_on(other, initial)
+                size_of_other = placement.size_on(other, initial)
+                more = size - size_of_other
                 # counts stay, and no group's pressure may rise
                 if not limits.fits(initial, more, -1, -1) or not limits.fits(osd, -more, -1, -1):
                     continue
-                saved = refund + self._refund(other, initial, osd)
-                gain = self._costs.utilization_gain(osd, initial, more) + saved
+                both = cost + costs.displacement_cost(other, initial, osd, size_of_other, price)
+                gain = costs.utilization_gain(osd, initial, more) - both
                 if gain <= least or not placement.is_legal(other, initial, osd):
                     continue
                 steps = (pg, osd, initial), (other, initial, osd)
@@ -114,9 +115,3 @@ class MoveReduction:
         _, displaced = self._shard_index.by_group(initial).get(group, ((), ()))
         at = bisect_left(displaced, (size, -1))
         return [other for _, other in displaced[max(0, at - _NEAR):at + _NEAR]]
-
-    def _refund(self, pg: int, source: int, target: int) -> float:
-        """Returns the price of displacing a shard if it returns by the move, else 0."""
-        if target not in self._placement.initial_up[pg]:
-            return 0.0
-        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[target]

@@ -8,6 +8,7 @@ reference structures and alternating path methods", Discrete Applied Mathematics
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import inf
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ...runtime.time_slice import give_way, piecewise
@@ -97,26 +98,15 @@ class Relief:
         placement = self._placement
         return placement.used_bytes[source] - goal.utilization * placement.size_bytes[source]
 
-    def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
-        """Returns the price of displacing a shard; negative if it returns to its initial OSD."""
-        initial = self._placement.initial_up[pg]
-        move_cost = self._costs.move_cost
-        left = source in initial
-        returned = target in initial
-        return ((left - returned) * self._price * size + left * move_cost[source]
-                - returned * move_cost[target])
-
     # -- moves ---------------------------------------------------------------------------------
 
     def _move(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the best move of one shard."""
         offers = [offer for offer in self._offers(source, goal) if offer[2]]
-        if not offers:
-            return None
-        least = min(shards[0][0] for _, _, shards in offers)
         receiving = self._receiving_osds(source, goal)
-        if receiving is None:
+        if not offers or receiving is None:
             return None
+        least = min([shards[0][0] for _, _, shards in offers])
         best: Optional[ReliefMove] = None
         improved = 0
         targets = self._limits.with_room(receiving, least)
@@ -181,6 +171,7 @@ class Relief:
         placement = self._placement
         limits = self._limits
         costs = self._costs
+        least_score = best.score if best is not None else -inf
         free = limits.max_used_bytes[target] - placement.used_bytes[target]
         # of the shards of many pools: most targets can take none of them
         fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
@@ -200,12 +191,13 @@ class Relief:
                 if relief <= 0:
                     continue
                 gain = (costs.utilization_gain(source, target, size) + count_gain - count_loss
-                        - self._displacement_cost(pg, source, target, size))
+                        - costs.displacement_cost(pg, source, target, size, self._price))
                 score = (gain - goal.fixed_cost) / relief
-                if best is not None and score <= best.score:
+                if score <= least_score:
                     continue
                 if limits.fits(target, size, group, -1) and placement.is_legal(pg, source, target):
                     best = ReliefMove(score, gain, ((pg, source, target),))
+                    least_score = score
         return best
 
     # -- joint moves ---------------------------------------------------------------------------
@@ -218,6 +210,7 @@ class Relief:
         placement = self._placement
         joint_moves = self._joint_moves
         best: Optional[ReliefMove] = None
+        least_score = -inf
         for steps in joint_moves.candidates(source, goal.group):
             placement.candidates_examined += 1
             pg = steps[0][0]
@@ -225,12 +218,13 @@ class Relief:
                                   placement.group_of(pg, source), -1)
             if relief <= 0:
                 continue
-            gain = joint_moves.gain(steps, self._price)
+            gain = self._costs.gain(steps, self._price)
             score = (gain - goal.fixed_cost) / relief
-            if best is not None and score <= best.score:
+            if score <= least_score:
                 continue
             if joint_moves.fits(steps, self._limits) and placement.is_legal_joint(steps):
                 best = ReliefMove(score, gain, steps)
+                least_score = score
         return best
 
     # -- swaps ---------------------------------------------------------------------------------
@@ -269,6 +263,8 @@ class Relief:
         limits = self._limits
         costs = self._costs
         initial_up = placement.initial_up
+        price = self._price
+        least_score = best.score if best is not None else -inf
         #: (group, other group) → the gain of their counts; None if they cannot be swapped
         counts: Dict[Tuple[int, int], Optional[float]] = {}
         examined = 0
@@ -299,12 +295,12 @@ class Relief:
             there = initial_up[pg]
             here = initial_up[other]
             if (source in there) != (partner in there):   # most cost nothing
-                gain -= self._displacement_cost(pg, source, partner, size)
+                gain -= costs.displacement_cost(pg, source, partner, size, price)
             if (partner in here) != (source in here):
-                gain -= self._displacement_cost(other, partner, source, back)
+                gain -= costs.displacement_cost(other, partner, source, back, price)
             gain += count_gain
             score = (gain - goal.fixed_cost) / relief
-            if best is not None and score <= best.score:
+            if score <= least_score:
                 continue
             if not placement.is_legal(pg, source, partner):
                 continue
@@ -315,6 +311,7 @@ class Relief:
                 continue
             if limits.fits_pressure(source, -shed, other_group, group):
                 best = ReliefMove(score, gain, steps)
+                least_score = score
         placement.candidates_examined += examined
         return best
 
@@ -343,6 +340,7 @@ class Relief:
         placement = self._placement
         costs = self._costs
         best: Optional[ReliefMove] = None
+        least_score = -inf
         for group, lists in self._groups_leaving(source, goal):
             count_gain = costs.count_gain_on_leave(group, source)
             seen = 0
@@ -361,15 +359,17 @@ class Relief:
                     onward = self._onward(middle, size, group, pg, source)
                     if onward is None:
                         continue
-                    gain = (count_gain - count_loss + onward[0]
-                            - self._displacement_cost(pg, source, middle, size)
+                    onward_gain, onward_move = onward
+                    gain = (count_gain - count_loss + onward_gain
+                            - costs.displacement_cost(pg, source, middle, size, self._price)
                             + costs.utilization_gain(source, middle, size))
                     score = (gain - goal.fixed_cost) / relief
-                    if best is not None and score <= best.score:
+                    if score <= least_score:
                         continue
-                    steps = onward[1], (pg, source, middle)
+                    steps = onward_move, (pg, source, middle)
                     if placement.has_upmap_pairs(steps):
                         best = ReliefMove(score, gain, steps)
+                        least_score = score
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
@@ -383,6 +383,7 @@ class Relief:
         costs = self._costs
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
+        least = -inf
         for group, lists in self._shard_index.by_group(middle).items():
             give_way()
             count_gain = costs.count_gain_on_leave(group, middle)
@@ -405,8 +406,9 @@ class Relief:
                             continue
                         gain = (costs.utilization_gain(middle, target, size)
                                 + count_gain - count_loss
-                                - self._displacement_cost(pg, middle, target, size))
-                        if best is not None and gain <= best[0]:
+                                - costs.displacement_cost(pg, middle, target, size,
+                                                          self._price))
+                        if gain <= least:
                             continue
                         if not limits.fits(target, size, group, -1):
                             continue
@@ -414,6 +416,7 @@ class Relief:
                             continue
                         if placement.is_legal(pg, middle, target):
                             best = (gain, (pg, middle, target))
+                            least = gain
         return best
 
 
@@ -428,25 +431,23 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
     shorter = theirs
     longer = mine
     before = 1
-    after = 2
     if not is_theirs:
         shorter = mine
         longer = theirs
         before = 2
-        after = 1
         sizes = [offer[0] for offer in theirs]
         want, least, most = -want, -most, -least
+    after = 3 - before
     for offer in shorter:
         size = offer[0]
-        if int(size + most) < sizes[0]:
+        smallest = int(size + least)
+        largest = int(size + most)
+        if largest < sizes[0]:
             continue
-        if int(size + least) > sizes[-1]:
+        if smallest > sizes[-1]:
             break
-        low = bisect_left(sizes, int(size + least))
-        high = bisect_left(sizes, int(size + most) + 1, low)
+        low = bisect_left(sizes, smallest)
+        high = bisect_left(sizes, largest + 1, low)
         at = bisect_left(sizes, int(size + want))
-        for k in range(max(low, min(at, high) - before), min(high, max(at, low) + after)):
-            if is_theirs:
-                yield longer[k], offer
-            else:
-                yield offer, longer[k]
+        for other in longer[max(low, min(at, high) - before):min(high, max(at, low) + after)]:
+            yield (other, offer) if is_theirs else (offer, other)

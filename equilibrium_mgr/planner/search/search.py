@@ -13,10 +13,13 @@ from __future__ import annotations
 from math import inf
 from typing import Callable, Dict, List
 
+from ...plan.options import PlanOptions
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
-from ..objective import PRESSURE, Weights, holds_data, keeps_space
+from ..objective import (
+    AIM_WEIGHTS, FAR_SPACE_VALUE, FIXED_COST_STEPS, POOL_SPACE_VALUE, PRESSURE, Weights, holds_data,
+    keeps_space)
 from ..state.constraints import OsdSetState, SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
@@ -39,6 +42,12 @@ _REDUCTION_PASSES = 3
 _FINE_PRICES = 2
 
 
+def first_search(placement: PlacementState, bounds: UtilizationBounds,
+                 options: PlanOptions) -> Search:
+    """Returns a search by the first weights of the aim."""
+    return Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
+
+
 class Search:
     """One search over a placement, which it changes. `weights` are those of the objective."""
 
@@ -58,8 +67,11 @@ class Search:
         self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
         #: indices of the groups of pools whose free space matters
         self.data_groups = self._groups_by_weight(holds_data)
-        self.limits = SearchConstraints(placement, self._groups_by_weight(keeps_space),
-                                        self._room(lowest), self._levels())
+        #: the growth of all data with which everything still fits, a ratio
+        self.room = placement.snapshot.full_ratio / max([1e-9, *lowest]) - 1.0
+        room = 0.0 if self._has_to_relieve() else self.room
+        self.limits = SearchConstraints(placement, self._groups_by_weight(keeps_space), room,
+                                        self._levels())
         self.limits.tightened = frozenset(self.data_groups)
 
     def _cost_model(self, lowest: List[float]) -> CostModel:
@@ -86,16 +98,12 @@ class Search:
         return [group.index for group in self._placement.groups
                 if group.shard_count and is_enough(pool_weights[group.index])]
 
-    def _room(self, lowest: List[float]) -> float:
-        """Returns the growth of all data with which everything still fits, a ratio.
-
-        0 if an OSD with a lowered weight has to give bytes: that may cost pools space.
-        """
+    def _has_to_relieve(self) -> bool:
+        """Returns True if an OSD with a lowered weight has to give bytes: that may cost pools
+        space."""
         placement = self._placement
-        for i, limit in placement.share_limit_bytes.items():
-            if placement.used_bytes[i] > limit:
-                return 0.0
-        return placement.snapshot.full_ratio / max([1e-9, *lowest]) - 1.0
+        return any([placement.used_bytes[i] > limit
+                    for i, limit in placement.share_limit_bytes.items()])
 
     def _levels(self) -> List[float]:
         """Returns the highest utilization to fill each OSD to."""
@@ -114,7 +122,7 @@ class Search:
         near: Dict[int, float] = {}
         for index in self.data_groups:
             pool = self._placement.groups[index].pool
-            free = pool.pg_num * pool.data_shards / self.costs.far_pressure[index]
+            free = pool.chunks / self.costs.far_pressure[index]
             near[pool.id] = min(near.get(pool.id, free), free)
         return near
 
@@ -148,9 +156,10 @@ class Search:
 
     def reduce_within_limits(self) -> None:
         """Reverts moves as far as the limits allow."""
-        if self.weights.return_value:
+        value = self.weights.return_value
+        if value:
             reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
-                                      self.limits, self.weights.return_value)
+                                      self.limits, value)
             for _ in range(_REDUCTION_PASSES):
                 if not reduction.revert_unneeded() + reduction.shorten_detours():
                     break
@@ -164,22 +173,19 @@ class Search:
 
     def _descend(self) -> None:
         """Makes single and joint moves at falling prices."""
-        sets = self.sets
-        weights = self.weights
-        budgets = [osd_set.excess_bytes * weights.count_move_budget for osd_set in sets] + [0.0]
-        budget_of = [len(sets)] * len(self._placement.size_bytes)
-        for number, osd_set in enumerate(sets):
-            for i in osd_set.osds:
-                budget_of[i] = number
+        set_of: Dict[int, OsdSetState] = {}
+        for osd_set in self.sets:
+            set_of.update(dict.fromkeys(osd_set.osds, osd_set))
         descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves,
-                          self.limits, budgets, budget_of)
-        fine = weights.prices[-_FINE_PRICES:]
-        for price in weights.prices:
+                          self.limits, set_of)
+        prices = self.weights.prices
+        fine = prices[-_FINE_PRICES:]
+        for price in prices:
             if price in fine and self._is_at_rest():
                 break
             if not descent.run(price):
                 return
-        for osd_set in sets:
+        for osd_set in self.sets:
             osd_set.update_needs_tightening(self._placement)
 
     def _is_at_rest(self) -> bool:
@@ -200,12 +206,11 @@ class Search:
         tightening = Tightening(self._placement, self.relief(limits), limits,
                                 weights.tightening_price)
         self._enforce_shares(tightening, limits)
-        budgets = [osd_set.excess_bytes * weights.pool_space_budget for osd_set in self.sets]
         for phase in weights.phases:
             if told_to_end():
                 break
             if phase == PRESSURE:
-                self._lower_pressures(tightening, limits, budgets)
+                self._lower_pressures(tightening, limits)
             else:
                 limits.tighten_to_current(weights.pressure_slack)
                 self._lower_utilizations(tightening)
@@ -225,7 +230,7 @@ class Search:
             tightening.lower_max_utilization(
                 osd_set.osds, osd_set.helpers, osd_set.goal_above_bound(weights) + lowest,
                 osd_set.value_of_lowering(weights), step,
-                weights.fixed_cost_steps * weights.tightening_price * step)
+                FIXED_COST_STEPS * weights.tightening_price * step)
 
     def _enforce_shares(self, tightening: Tightening, limits: SearchConstraints) -> None:
         """Moves the bytes above an OSD's share off it at any cost, because an operator wants it.
@@ -245,19 +250,17 @@ class Search:
                 tightening.lower_osd_to(i, share_limits[i], osd_set.helpers)
             limits.set_max_utilization(osds, max(highest, osd_set.max_utilization(placement)))
 
-    def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints,
-                         budgets: List[float]) -> None:
+    def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints) -> None:
         """Lowers the pressure of each data pool.
 
         Bytes do not matter while the pool is far from the space that it can have. Then each pool
         may use an equal part of the set's budget of bytes; the rest is for the next pools.
         """
         costs = self.costs
-        weights = self.weights
-        for number, osd_set in enumerate(self.sets):
+        for osd_set in self.sets:
             if not osd_set.needs_tightening:
                 continue
-            rise = min(weights.max_rise, osd_set.typical_shard / 2.0)
+            rise = min(self.weights.max_rise, osd_set.typical_shard / 2.0)
             limits.set_max_utilization(osd_set.osds, max(
                 osd_set.max_utilization(self._placement), osd_set.bound + rise))
             groups = [group for group in self.data_groups
@@ -266,12 +269,12 @@ class Search:
                 if not give_way():
                     return
                 weight = costs.pool_weights[group]
-                part = budgets[number] / left
+                part = osd_set.space_budget / left
                 pressures = limits.by_pressure(group)
                 tightening.lower_pool_pressure(
-                    group, pressures, costs.far_pressure[group], weights.far_space_value * weight,
+                    group, pressures, costs.far_pressure[group], FAR_SPACE_VALUE * weight,
                     inf, left)
                 unspent = tightening.lower_pool_pressure(
-                    group, pressures, costs.min_pressure[group],
-                    weights.pool_space_value * weight, part, left)
-                budgets[number] -= part - unspent
+                    group, pressures, costs.min_pressure[group], POOL_SPACE_VALUE * weight,
+                    part, left)
+                osd_set.space_budget -= part - unspent

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from itertools import chain
 from math import inf
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
-from ..state.constraints import SearchConstraints
+from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import NOISE, CostModel
+from ..state.placement_state import ShardMove
 from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry, TargetIndex
 from .joint_moves import JointMoves
 
@@ -67,21 +69,20 @@ _Ends = Tuple[int, int, float, float, int, int, float, float, float]
 class Descent:
     """Makes moves while they lower the objective.
 
-    `budgets`: bytes that moves may cost which improve only the counts of pools. Such moves end when
-    the budget is spent. `budget_of`: OSD → its index in `budgets`.
+    `set_of`: OSD → its set. Moves that improve only the counts of pools end when the `count_budget`
+    of the set is spent.
     """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
-                 joint_moves: JointMoves, limits: SearchConstraints, budgets: List[float],
-                 budget_of: Sequence[int]) -> None:
+                 joint_moves: JointMoves, limits: SearchConstraints,
+                 set_of: Mapping[int, OsdSetState]) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
         self._joint_moves = joint_moves
         self._limits = limits
-        self._budgets = budgets
-        self._budget_of = budget_of
+        self._set_of = set_of
         #: OSD → its number of changes so far, and its groups then, by the id of their target lists
         self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
         #: group → its rank on an OSD where its count gains nothing, as on most OSDs
@@ -93,16 +94,19 @@ class Descent:
         used, size = placement.used_bytes, placement.size_bytes
         queued = [False] * len(used)
         heap: List[Tuple[float, int]] = []   # (utilization below the target, OSD)
+
+        def below_target(osd: int) -> float:
+            return target[osd] - used[osd] / size[osd]
         for i in piecewise(range(len(used)), _OSDS_A_PIECE):
             if placement.shards[i] and placement.is_source[i]:
                 queued[i] = True
-                heap.append((target[i] - used[i] / size[i], i))
+                heap.append((below_target(i), i))
         heapq.heapify(heap)
         while heap:
             if not give_way(placement.moves_made):
                 return False
             key, source = heapq.heappop(heap)
-            now = target[source] - used[source] / size[source]
+            now = below_target(source)
             if now > key + 1e-12:  # it has given bytes since: others come first
                 heapq.heappush(heap, (now, source))
                 continue
@@ -112,37 +116,40 @@ class Descent:
             for osd in touched:
                 if osd == source or (not queued[osd] and placement.is_source[osd]):
                     queued[osd] = True
-                    heapq.heappush(heap, (target[osd] - used[osd] / size[osd], osd))
+                    heapq.heappush(heap, (below_target(osd), osd))
         return True
 
     def _make_best_move(self, source: int, price: float) -> List[int]:
         """Makes the move that gains most per shard; returns the OSDs that it touched."""
-        strict = self._budgets[self._budget_of[source]] <= 0.0
+        osd_set = self._set_of.get(source)
+        strict = osd_set is None or osd_set.count_budget <= 0.0
         single = self._best(source, price, strict)
         joint = self._joint_moves.best(source, price, self._limits, NOISE)
+        steps: Sequence[ShardMove] = ()
+        if single is not None:
+            steps = ((single.pg, source, single.target),)
         if joint is not None:
             if single is None or joint.gain > len(joint.steps) * single.gain:
-                touched: List[int] = []
-                for step in joint.steps:
-                    self._placement.move(*step)
-                    touched += step[1:]
-                return touched
-        if single is None:
-            return []
-        self._spend(source, single)
-        self._placement.move(single.pg, source, single.target)
-        return [source, single.target]
+                steps = joint.steps
+                single = None
+        if single is not None:
+            self._spend(source, single, osd_set)
+        touched: List[int] = []
+        for step in steps:
+            self._placement.move(*step)
+            touched += step[1:]
+        return touched
 
-    def _spend(self, source: int, move: Candidate) -> None:
-        """Takes the bytes of a move that improves only counts off the budget."""
+    def _spend(self, source: int, move: Candidate, osd_set: Optional[OsdSetState]) -> None:
+        """Takes the bytes of a move that improves only counts off the budget of the set."""
         placement, costs, pg = self._placement, self._costs, move.pg
         if move.utilization_gain > 0.0 or source not in placement.initial_up[pg]:
             return
         size = placement.size_on(pg, source)
         if costs.is_far(placement.group_of(pg, source), source):
             costs.far_bytes_left -= size
-        else:
-            self._budgets[self._budget_of[source]] -= size
+        elif osd_set is not None:
+            osd_set.count_budget -= size
 
     # -- the best single move ----------------------------------------------------------------------
 
@@ -181,14 +188,16 @@ class Descent:
             group = placement.group_of(pg, source)
             if not self._limits.fits(target, size, group, -1):
                 continue
-            gain = costs.utilization_gain(source, target, size) - price * size
             counts = costs.count_gain_on_leave(group, source)
             counts -= costs.count_loss_on_enter(group, target)
+            gain = costs.utilization_gain(source, target, size) - price * size
             gain -= costs.move_cost[source]
-            if gain + counts <= floor or counts < least_counts:
+            whole = gain + counts
+            if whole <= floor or counts < least_counts:
                 continue
             if placement.is_legal(pg, source, target):
-                found, floor = Candidate(gain + counts, gain, pg, target), gain + counts
+                found = Candidate(whole, gain, pg, target)
+                floor = whole
         return found
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
@@ -276,11 +285,7 @@ class Descent:
         """Returns the best move, of all lists of targets."""
         best: Optional[Candidate] = None
         known = self._sharing_groups(source, grouped)
-        displaced: List[RankedGroup] = []
-        for sharing in known:
-            displaced += sharing.displaced
-        displaced.sort()
-        for negative, group in displaced:
+        for negative, group in sorted(chain(*[sharing.displaced for sharing in known])):
             best = self._returns(source, group, grouped[group][1], price, -negative, best)
         for sharing in known:
             best = self._among(source, grouped, sharing, price, strict, best)

@@ -8,6 +8,7 @@ and reverts the others.
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import partial
 from math import inf
 from typing import Callable, Dict, List, Sequence, Tuple
 
@@ -49,6 +50,9 @@ class Tightening:
     `price`: of a displaced byte (utilization).
     """
 
+    _effort_end = 0   # `candidates_examined` at which work on the present limit ends
+    _displaced_bytes = 0
+
     def __init__(self, placement: PlacementState, relief: Relief, limits: SearchConstraints,
                  price: float) -> None:
         self._placement = placement
@@ -59,9 +63,7 @@ class Tightening:
         effort = max(placement.candidates_examined,
                      min(_LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * pairs))
         self._utilization_effort = self._pressure_effort = effort   # candidates left
-        self._effort_end = 0   # `candidates_examined` at which work on the present limit ends
         self._moves_made: List[ShardMove] = []
-        self._displaced_bytes = 0
         #: OSD set → length of the change log when the set could not be lowered further
         self._exhausted_at: Dict[Tuple[int, ...], int] = {}
 
@@ -117,14 +119,10 @@ class Tightening:
                                          for pg in placement.shards[osd]]))
             if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2]:
                 break
-            if not self._may_go_on():
-                break
-            found = self._relief.find(osd, goal)
+            found = self._relief.find(osd, goal) if self._may_go_on() else None
             if found is None:
                 break
-            self._moves_made.clear()
             self._make_moves(found.steps)
-        self._moves_made.clear()
 
     def _may_go_on(self) -> bool:
         """Returns False if the effort for the limit is spent, or the search has to end."""
@@ -149,16 +147,13 @@ class Tightening:
         mean = max(1.0, of_group.mean_shard_bytes)
         raw_value = pool.pg_num * pool.size * value
 
-        def pressure_on(osd: int) -> float:
-            return limits.shards_per_free_byte(group, osd)
-
         def value_of(high: float, low: float) -> float:
             return raw_value * (1.0 / low - 1.0 / high)
         ratio = _PRESSURE_STEP
         failed = 0
-        displaced = self._displaced_bytes
         begun = placement.candidates_examined
         self._effort_end = begun + self._pressure_effort // pools
+        spent_at_most = budget + self._displaced_bytes
         while failed < _PATIENCE:
             entries = pressures.entries()
             if not entries:
@@ -169,16 +164,17 @@ class Tightening:
             wanted = max(goal, now * (1.0 - ratio))
             limits.set_max_pressure(group, wanted)
             above = entries[:bisect_left(entries, (-wanted, -1))]
-            left = budget - self._displaced_bytes + displaced
-            if not self._apply_step(TooManyShards(group, wanted, mean), above, pressure_on, now,
-                                    wanted, value_of, left):
+            left = spent_at_most - self._displaced_bytes
+            if not self._apply_step(
+                    TooManyShards(group, wanted, mean), above,
+                    partial(limits.shards_per_free_byte, group), now, wanted, value_of, left):
                 failed += 1
                 ratio /= 2.0
         self._pressure_effort -= placement.candidates_examined - begun
         entries = pressures.entries()
         if entries:
             limits.set_max_pressure(group, -entries[0][0])
-        return budget - self._displaced_bytes + displaced
+        return spent_at_most - self._displaced_bytes
 
     def _apply_step(self, goal: ReliefGoal, above: List[Tuple[float, int]],
                     measure: Callable[[int], float], highest: float, wanted: float,

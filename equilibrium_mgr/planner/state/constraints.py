@@ -8,12 +8,13 @@ Also the sets of OSDs that share pools, with the sizes that steer the search.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from math import inf
 from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
-from ...runtime.time_slice import give_way
+from ...runtime.time_slice import give_way, grouped
 from ..bound.lower_bound import OsdSet, UtilizationBounds
-from ..objective import Weights
+from ..objective import FAR_SHARDS, Weights
 from .placement_state import PlacementState
 from .target_index import SortedOsds, TargetEntry
 
@@ -21,6 +22,8 @@ from .target_index import SortedOsds, TargetEntry
 #: Shards per free byte of a group without any. It is above zero because it is a divisor.
 _NEXT_TO_NONE = 1e-300
 _NO_BYTES = 5e-324   # as a divisor of a count: the pressure is infinite
+
+_ABOVE = 1 + 1e-9   # factor of a pressure that is allowed
 
 _UNKNOWN = -1, -inf, -1, -inf   # the needs of an OSD's groups
 
@@ -62,11 +65,11 @@ class SearchConstraints:
         self._needs: Dict[int, Tuple[int, float, int, float]] = {}
         #: per OSD
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]
-        for group in data_groups:
-            give_way()
-            for i in placement.groups[group].osds:
-                self._data_groups[i].append(group)
         self._groups = [placement.groups[group] for group in data_groups]
+        for data_group in self._groups:
+            give_way()
+            for i in data_group.osds:
+                self._data_groups[i].append(data_group.index)
         self.tightened = frozenset(data_groups)
         #: group → the pressure at which its pool has lost as much free space as it may
         self._pressure_limits = self._first_pressures(room)
@@ -76,11 +79,12 @@ class SearchConstraints:
     def _first_limits(self, least: float, levels: Sequence[float]) -> List[float]:
         """Returns the most used bytes of each OSD. `least`: a maximum for every class."""
         placement = self._placement
-        highest = dict.fromkeys(self.class_of, least)
-        for i, name in enumerate(self.class_of):
+        class_of = self.class_of
+        highest = dict.fromkeys(class_of, least)
+        for i, name in enumerate(class_of):
             highest[name] = max(highest[name], placement.utilization(i))
         limits: List[float] = []
-        for i, name in enumerate(self.class_of):
+        for i, name in enumerate(class_of):
             most = highest[name]
             if levels:
                 most = max(most, levels[i])
@@ -89,10 +93,7 @@ class SearchConstraints:
 
     def _first_pressures(self, room: float) -> Dict[int, float]:
         """Returns data group → the pressure at which its pool has lost the most that it may."""
-        total: Dict[int, int] = {}   # pool → bytes
-        for group in self._groups:
-            number = group.pool.id
-            total[number] = total.get(number, 0) + group.total_bytes
+        total = self._placement.bytes_by_pool()
         limits: Dict[int, float] = {}
         for number, pressure in self._highest_pressures(True).items():
             group = self._placement.groups[number]
@@ -128,7 +129,8 @@ class SearchConstraints:
         free = [max(_NO_BYTES, usable - used) for usable, used in zip(
             self.usable_bytes, self._placement.used_bytes)]
         found: Dict[int, float] = {}
-        highest: Dict[int, float] = {}   # pool → as of shards of the mean size
+        #: pool → as of shards of the mean size
+        highest: Dict[int, float] = defaultdict(float)
         for group in self._groups:
             give_way()
             counts = group.counts
@@ -136,7 +138,7 @@ class SearchConstraints:
             most = max([counts[i] / free[i] for i in osds if counts[i]], default=0.0)
             found[group.index] = most
             pool = group.pool.id
-            highest[pool] = max(highest.get(pool, 0.0), group.size_ratio * most)
+            highest[pool] = max(highest[pool], group.size_ratio * most)
         if of_pools:
             for group in self._groups:
                 found[group.index] = highest[group.pool.id] / group.size_ratio
@@ -147,8 +149,8 @@ class SearchConstraints:
 
         The group's pool may not lose free space by that.
         """
-        least = max(_NEXT_TO_NONE, pressure * (1 + 1e-9))
-        most = min(pressure * (1 + 1e-9 + slack), self._pressure_limits[group])
+        least = max(_NEXT_TO_NONE, pressure * _ABOVE)
+        most = min(pressure * (_ABOVE + slack), self._pressure_limits[group])
         self.max_pressure[group] = max(least, most)
         if group != self._limited:
             self._limited = group
@@ -157,9 +159,8 @@ class SearchConstraints:
     def set_least_free(self, group: int, free_bytes: float) -> None:
         """Allows the group any pressure that leaves its pool this many client bytes."""
         of_group = self._placement.groups[group]
-        pool = of_group.pool
         free_per_shard = (of_group.size_ratio or 1.0) * max(1.0, free_bytes)
-        pressure = pool.pg_num * pool.data_shards / free_per_shard
+        pressure = of_group.pool.chunks / free_per_shard
         self.set_max_pressure(group, min(self._pressure_limits[group], pressure))
 
     def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
@@ -254,30 +255,32 @@ _FAR_LEAST = 0.004
 class OsdSetState:
     """The OSDs of one device class of a set in a placement, with their bound and initial bytes."""
 
-    def __init__(self, placement: PlacementState, osds: Iterable[int], osd_set: OsdSet,
-                 bounds: UtilizationBounds) -> None:
-        own = self.osds = tuple([placement.index_of[osd] for osd in osds])
+    def __init__(self, placement: PlacementState, osds: Sequence[int], osd_set: OsdSet,
+                 bounds: UtilizationBounds, weights: Weights) -> None:
+        index_of = placement.index_of
+        own = self.osds = tuple([index_of[osd] for osd in osds])
         #: all OSDs of the set: data that leaves `osds` can end there
-        self.helpers = own
-        if len(own) < len(osd_set.osds):
-            self.helpers = tuple([placement.index_of[osd] for osd in osd_set.osds])
+        self.helpers = tuple([index_of[osd] for osd in osd_set.osds])
         self.members = frozenset(own)
         self._initial_used_bytes = [placement.used_bytes[i] for i in own]
         self.needs_tightening = True
         self.may_reach = 0.0   # utilization to which data of other classes may fill the OSDs
-        lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in own}
-        self.bound = max(lowest.values())
+        lowest = [bounds.utilizations[osd] for osd in osds]
+        self.bound = max(lowest)
         #: its OSDs are equally full for clients, not by their sizes (plan/fixed_bytes.py)
         self._is_leveled = any(
             placement.snapshot.osds[osd].fixed_bytes for osd in osd_set.osds)
         sizes = [placement.size_bytes[i] for i in own]
         self.size_bytes = sum(sizes)
-        wanted = [lowest[i] * placement.size_bytes[i] for i in own]
+        wanted = [part * size for part, size in zip(lowest, sizes)]
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(wanted) / max(1e-9, self.bound)
-        #: bytes above the lowest possible utilizations: an even placement needs no fewer moved
-        self.excess_bytes = sum([
+        # bytes above the lowest possible utilizations: an even placement needs no fewer moved
+        excess = sum([
             max(0.0, used - least) for used, least in zip(self._initial_used_bytes, wanted)])
+        #: bytes that may still be moved for counts alone, and for pressure
+        self.count_budget = excess * weights.count_move_budget
+        self.space_budget = excess * weights.pool_space_budget
         #: the mean shard size up to which pools hold half of the bytes on these OSDs
         self.typical_shard_bytes = self._median_shard_bytes(placement)
         #: as a ratio of an OSD of median size
@@ -317,11 +320,12 @@ class OsdSetState:
         """Returns the utilization of the fullest OSD, a ratio of its size."""
         return max(placement.used_bytes[i] / placement.size_bytes[i] for i in self.osds)
 
-    def far_threshold(self, weights: Weights) -> float:
+    @property
+    def far_threshold(self) -> float:
         """Returns F of the objective: above this utilization an OSD is far from the bound."""
         if self._is_leveled:
             return inf
-        return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
+        return self.bound + max(_FAR_LEAST, FAR_SHARDS * self.typical_shard)
 
     def mean(self, placement: PlacementState) -> float:
         """Returns used bytes ÷ size, a ratio."""
@@ -336,7 +340,7 @@ class OsdSetState:
 
         This is the value, in bytes moved, of lowering the fullest OSD from `high` to `low`.
         """
-        far = self.far_threshold(weights)
+        far = self.far_threshold
 
         def value(high: float, low: float) -> float:
             near = min(high, far) - min(low, far)
@@ -352,10 +356,10 @@ def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBou
     The search lowers each class as far as possible while the classes before it are at their bounds.
     It fills a class above its maximum only if the classes before it need that.
     """
-    classes: Dict[str, List[int]] = {}
-    for osd in osd_set.osds:
-        classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
-    states = [OsdSetState(placement, osds, osd_set, bounds) for osds in classes.values()]
+    known = placement.snapshot.osds
+    classes = grouped((known[osd].device_class, osd) for osd in osd_set.osds)
+    states = [OsdSetState(placement, osds, osd_set, bounds, weights)
+              for osds in classes.values()]
     states.sort(key=lambda state: (-state.bound, -state.size_bytes))
     for number, state in enumerate(states):
         if number:

@@ -10,8 +10,9 @@ from math import inf
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
-from ..objective import Weights, holds_data, pool_weight
-from .placement_state import PlacementState
+from ..objective import (
+    COUNT_SLACK, FAR_MOVE_SHARDS, MOVE_COST, Weights, holds_data, pool_weight)
+from .placement_state import PlacementState, ShardMove
 from .shard_groups import ShardGroup
 
 
@@ -111,7 +112,7 @@ class CostModel:
         self.bound_utilization = bound_utilization
         self.free = free
         #: the cost of a shard that leaves its initial OSD, by this OSD
-        self.move_cost: List[float] = [weights.move_cost * t for t in typical]
+        self.move_cost: List[float] = [MOVE_COST * t for t in typical]
         #: group → weight of its pool, 0 to 1
         self.pool_weights = _pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
@@ -120,7 +121,7 @@ class CostModel:
         #: if no pool is far, or nothing can be placed
         self.far_pressure: List[float] = []
         shards = max(1, sum(placement.shard_counts))
-        budget = max(weights.least_far_move_budget, weights.far_move_shards / shards)
+        budget = max(weights.least_far_move_budget, FAR_MOVE_SHARDS / shards)
         #: bytes left for moves that only lower the counts of pools far from their free space
         self.far_bytes_left = sum(placement.used_bytes) * min(weights.far_move_budget, budget)
         known: Dict[Tuple[int, int], Tuple[float, float]] = {}   # pools of one shape share it
@@ -139,8 +140,7 @@ class CostModel:
         #: group → its cap per free byte of an OSD. A cap is at least 1 shard, otherwise the largest
         #: OSDs would attract all small pools. There is no list of caps: one for each pool would
         #: take more memory than all shards
-        self.cap_pressure = [
-            least * (1.0 + weights.count_slack) for least in self.min_pressure]
+        self.cap_pressure = [least * (1.0 + COUNT_SLACK) for least in self.min_pressure]
 
     def is_far(self, group: int, osd: int) -> bool:
         """Returns True if the OSD's shards of a group keep its pool far from its free space.
@@ -163,21 +163,41 @@ class CostModel:
         """Returns by how much the count term rises when a shard comes."""
         return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd] + 1)
 
+    def displacement_cost(self, pg: int, source: int, target: int, size: int,
+                          price: float) -> float:
+        """Returns the price of displacing a shard; negative if it returns to its initial OSD."""
+        initial = self.placement.initial_up[pg]
+        left = source in initial
+        returned = target in initial
+        return ((left - returned) * price * size + left * self.move_cost[source]
+                - returned * self.move_cost[target])
+
+    def gain(self, steps: Sequence[ShardMove], price: float) -> float:
+        """Returns by how much moves of one PG's shards lower the objective."""
+        placement = self.placement
+        gain = 0.0
+        for pg, source, target in steps:
+            size = placement.size_on(pg, source)
+            group = placement.group_of(pg, source)
+            of_step = self.utilization_gain(source, target, size)
+            of_step += self.count_gain_on_leave(group, source)
+            of_step -= self.count_loss_on_enter(group, target)
+            gain += of_step - self.displacement_cost(pg, source, target, size, price)
+        return gain
+
     def last_shard_cost(self, group: int, osd: int, count: int) -> float:
         """Returns the part of the count term that the last of `count` shards adds."""
         if count < 2:
             return 0.0   # a cap is never below 1
         cap = self.cap_pressure[group] * self.free[osd]
-        if count <= cap or not self.pool_weights[group]:
+        weight = self.pool_weights[group]
+        if count <= cap or not weight:
             return 0.0
         if cap < 1.0:
             cap = 1.0
-        factor = (self.weights.count_weight * self.pool_weights[group]
-                  * self.placement.size_bytes[osd])
+        factor = self.weights.count_weight * weight * self.placement.size_bytes[osd]
         over = count / cap - 1.0
-        before = (count - 1) / cap - 1.0
-        if before <= 0.0:
-            return factor * over * over
+        before = max(0.0, (count - 1) / cap - 1.0)
         return factor * over * over - factor * before * before
 
     def entry_cost(self, group: int, size: float) -> Callable[[int], float]:
@@ -239,10 +259,7 @@ class CostModel:
 
 def _pool_weights(placement: PlacementState) -> List[float]:
     """Returns the weight of each group's pool; 0 for groups whose shards hold no data."""
-    totals: Dict[int, int] = {}   # pool → bytes
-    for group in placement.groups:
-        pool = group.pool.id
-        totals[pool] = totals.get(pool, 0) + group.total_bytes
+    totals = placement.bytes_by_pool()
     everything = max(1, sum(totals.values()))
     weights: List[float] = []
     for group in placement.groups:

@@ -5,9 +5,11 @@ dictionaries of names took most of a plan's time.
 """
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from math import inf
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ...crush.placement import replaced
 from ...plan.options import PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from ...snapshot import reason_codes as codes
@@ -27,14 +29,17 @@ class PlacementState:
     A shard that is not on its initial OSD is displaced: it costs its bytes once, on any other OSD.
     """
 
+    candidates_examined = 0   # counted by the searches
+
     def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
         self.snapshot = snapshot
         #: OSD index → OSD id, and the reverse; OSDs without statistics have no index
-        self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
-        self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(self.osd_ids)}
-        self._load_osds([snapshot.osds[osd] for osd in self.osd_ids], options)
+        osd_ids = sorted([o.id for o in snapshot.osds.values() if o.has_statistics])
+        self.osd_ids: List[int] = osd_ids
+        self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(osd_ids)}
+        self._load_osds([snapshot.osds[osd] for osd in osd_ids], options)
         #: all groups; pool id → the group index of each position, or one index for all positions
-        self.groups, self.groups_of_pool = build_groups(snapshot, self.osd_ids)
+        self.groups, self.groups_of_pool = build_groups(snapshot, osd_ids)
         #: movable PGs; the lists below are by PG index
         self.pgs: List[Pg] = []
         self.pool_of_pg: List[int] = []            # pool id
@@ -48,15 +53,14 @@ class PlacementState:
         self.raw_up: List[Tuple[int, ...]] = []    # raw CRUSH mapping; -1: an OSD without index
         self.moved_pgs: Set[int] = set()           # PGs whose up set has ever changed
         #: OSD index → (PG, the OSD that CRUSH wants) of the shards that upmap items keep there
-        self.pinned: Dict[int, List[Tuple[int, int]]] = {}
+        self.pinned: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
         self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another one
         #: per OSD index: movable PGs, PG shards including immovable ones, and the (group, bytes) of
         #: each shard that has come or left
-        self.shards: List[List[int]] = [[] for _ in self.osd_ids]
-        self.shard_counts: List[int] = [0] * len(self.osd_ids)
-        self.changes: List[List[Tuple[int, int]]] = [[] for _ in self.osd_ids]
+        self.shards: List[List[int]] = [[] for _ in osd_ids]
+        self.shard_counts: List[int] = [0] * len(osd_ids)
+        self.changes: List[List[Tuple[int, int]]] = [[] for _ in osd_ids]
         self.change_log: List[int] = []            # source and target of each move, as OSD indices
-        self.candidates_examined = 0               # counted by the searches
         #: called after every move: PG, source, target, group
         self.observers: List[Callable[[int, int, int, int], None]] = []
         #: the most PG shards of an OSD
@@ -81,21 +85,23 @@ class PlacementState:
         self.share_limit_bytes: Dict[int, int] = {}
         full = self.snapshot.full_ratio
         sizes = [o.size_bytes + o.fixed_bytes / full for o in osds]
-        highest: Dict[str, float] = {}   # utilization by class, fixed bytes included
+        #: utilization by class, fixed bytes included
+        highest: Dict[str, float] = defaultdict(float)
         for o, size in zip(osds, sizes):
             now = (o.target_bytes + o.fixed_bytes) / size
-            highest[o.device_class] = max(highest.get(o.device_class, 0.0), now)
+            highest[o.device_class] = max(highest[o.device_class], now)
         #: True if shards could be there without the plan's options
         self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
         #: the most used bytes to which moves may fill an OSD; 0 for OSDs that are not usable
         self.fill_limit_bytes: List[int] = [0] * len(osds)
         for i, o in enumerate(osds):
             if self.is_usable[i]:
-                most = min(limit, highest[o.device_class]) if o.fixed_bytes else limit
-                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes
+                fixed = o.fixed_bytes
+                most = min(limit, highest[o.device_class]) if fixed else limit
+                self.fill_limit_bytes[i] = int(most * sizes[i]) - fixed
         self.is_target: List[bool] = [
-            usable and _may_get(o, options) for usable, o in zip(self.is_usable, osds)]
-        self.is_source: List[bool] = [_may_give(o, options) for o in osds]
+            usable and options.may_get(o.id) for usable, o in zip(self.is_usable, osds)]
+        self.is_source: List[bool] = [options.may_give(o.id, o.device_class) for o in osds]
 
     def set_share_limits(self, limits: Mapping[int, int]) -> None:
         """Sets limits: OSD id → the used bytes above which shards leave it and none may come."""
@@ -110,6 +116,13 @@ class PlacementState:
     def utilization(self, osd: int) -> float:
         """Returns used bytes as a ratio of the OSD's size."""
         return self.used_bytes[osd] / self.size_bytes[osd]
+
+    def bytes_by_pool(self) -> Mapping[int, int]:
+        """Returns pool id → bytes of all its shards."""
+        totals: Counter[int] = Counter()
+        for group in self.groups:
+            totals[group.pool.id] += group.total_bytes
+        return totals
 
     def capacity_utilization(self, osd: int) -> float:
         """Returns the used bytes that count as a ratio of the OSD's capacity."""
@@ -134,10 +147,11 @@ class PlacementState:
         """
         initial = self.initial_up[pg]
         up = self.up[pg]
-        if self.groups[group].pool.erasure:
+        of_group = self.groups[group]
+        if of_group.pool.erasure:
             return (initial[up.index(osd)],)
-        block = self.groups[group].block
-        return tuple([o for o in initial[block.start:block.start + block.positions] if o not in up])
+        members = of_group.block.members(initial)
+        return tuple([o for o in members if o not in up])
 
     # -- legality ------------------------------------------------------------------------------
 
@@ -180,11 +194,9 @@ class PlacementState:
                 if domain_of[other] == wanted and other != source:
                     yield codes.FAILURE_DOMAIN
                     break
-        else:
-            rule = group.pool.rule
-            assert rule is not None
-            if not rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target]):
-                yield codes.FAILURE_DOMAIN
+        elif not group.rule.allows(
+                [self.osd_ids[o] for o in up], position, self.osd_ids[target]):
+            yield codes.FAILURE_DOMAIN
         outside = self._scope_refusal(pg, source, target)
         if outside is not None:
             yield outside
@@ -233,10 +245,7 @@ class PlacementState:
             if not self._is_expressible(pg, up, position, target, group):
                 return False
             up[position] = target
-        rule = group.pool.rule
-        assert rule is not None
-        wanted = [self.osd_ids[osd] for osd in up]
-        return rule.refusal(wanted) is None
+        return group.rule.refusal([self.osd_ids[osd] for osd in up]) is None
 
     def _count_refusals(self, steps: Sequence[ShardMove]) -> Iterator[str]:
         """Yields the codes of the limits that moves would exceed: PG shards and upmap pairs."""
@@ -271,17 +280,18 @@ class PlacementState:
         Upmap items cannot exchange OSDs of a PG. If a freeze has made shards do so, `items_for`
         decides.
         """
-        for known in (self.initial_up[pg], self.raw_up[pg]):
+        raw = self.raw_up[pg]
+        for known in (self.initial_up[pg], raw):
             if target in known:
                 own = known.index(target)
                 if group.pool.erasure:
                     if own != position:
                         return False
-                elif not group.block.start <= own < group.block.start + group.block.positions:
+                elif own not in group.block.span:
                     return False
         if pg in self._exchanged:
             try:
-                items_for(self.raw_up[pg], (*up[:position], target, *up[position + 1:]))
+                items_for(raw, replaced(up, position, target))
             except ValueError:
                 return False
         return True
@@ -296,7 +306,7 @@ class PlacementState:
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         index = group.index
         size = self.bytes_of[index][pg]
-        up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
+        up = self.up[pg] = replaced(up, position, target)
         if self._upmap_pairs_left is not None:
             self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
         self.shard_counts[source] -= 1
@@ -353,26 +363,27 @@ class PlacementState:
     def _add_movable(self, pg: Pg, up: Tuple[int, ...],
                      groups: Sequence[int]) -> None:
         number = len(self.up)
+        size = pg.shard_bytes
         self.pgs.append(pg)
         self.pool_of_pg.append(pg.pool)
-        self.pg_bytes.append(pg.shard_bytes)
-        for group in self._uneven_groups:   # there are none in most clusters
-            self.bytes_of[group.index].append(int(pg.shard_bytes * group.size_ratio))
+        self.pg_bytes.append(size)
+        for uneven in self._uneven_groups:   # there are none in most clusters
+            self.bytes_of[uneven.index].append(int(size * uneven.size_ratio))
         self.up.append(up)
         self.initial_up.append(up)
         # one tuple for all three if possible: that saves a third of a PG's memory
-        if pg.raw == pg.up:
-            self.raw_up.append(up)
-        else:
+        raw = up
+        of_groups = [self.groups[index] for index in set(groups)]
+        if pg.raw != pg.up:
             raw = tuple([self.index_of.get(osd, -1) for osd in pg.raw])
-            self.raw_up.append(raw)
-            self._add_pinned(number, up, raw, self.groups[groups[0]].pool.erasure)
+            self._add_pinned(number, up, raw, of_groups[0].pool.erasure)
+        self.raw_up.append(raw)
         shards = self.shards
         for i in up:
             shards[i].append(number)
-        for index in set(groups):
-            if self.groups[index].domain_bits:
-                self.groups[index].add_reachable_domains(up)
+        for group in of_groups:
+            if group.domain_bits:
+                group.add_reachable_domains(up)
 
     def _add_pinned(self, number: int, up: Sequence[int], raw: Sequence[int],
                     erasure: bool) -> None:
@@ -389,19 +400,7 @@ class PlacementState:
             elif osd not in raw:
                 targets = wanted   # any of them, because positions do not matter
             for target in targets:
-                self.pinned.setdefault(osd, []).append((number, target))
-
-
-def _may_get(osd: Osd, options: PlanOptions) -> bool:
-    """Returns True if the plan's options let shards come to an OSD."""
-    return options.targets is None or osd.id in options.targets
-
-
-def _may_give(osd: Osd, options: PlanOptions) -> bool:
-    """Returns True if the plan's options let shards leave an OSD."""
-    if options.device_classes is not None and osd.device_class not in options.device_classes:
-        return False
-    return options.sources is None or osd.id in options.sources
+                self.pinned[osd].append((number, target))
 
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
@@ -425,9 +424,9 @@ def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Pg]]]:
 
     Sorts each pool separately, because one long sort would hold the interpreter lock.
     """
-    by_pool: Dict[int, List[Tuple[int, Pg]]] = {}
+    by_pool: Dict[int, List[Tuple[int, Pg]]] = defaultdict(list)
     for pg in piecewise(snapshot.pgs.values(), 2 * _PGS_A_PIECE):
-        by_pool.setdefault(pg.pool, []).append((pg_number(pg.pgid), pg))
+        by_pool[pg.pool].append((pg_number(pg.pgid), pg))
     for pool in sorted(by_pool):
         give_way()
         yield pool, (pg for _, pg in sorted_piecewise(by_pool.pop(pool), 10 * _PGS_A_PIECE))

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from array import array
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from collections import defaultdict
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import PlacementBlock, PlacementRule
 from ...crush.rule import FailureDomain
@@ -33,6 +34,7 @@ class ShardGroup:
                  size_ratio: float) -> None:
         self.index = index
         self.pool = pool
+        self.rule = layout.rule
         self.size_ratio = size_ratio          # bytes of its shards ÷ the mean of their PGs
         self.block = layout.block
         self.osds = layout.osds               # OSD indices that may hold its shards, sorted
@@ -49,7 +51,7 @@ class ShardGroup:
         #: failure domain → its bit; empty if `reachable_domains` is not recorded
         self.domain_bits = layout.domain_bits
         #: failure domain → bits of the domains that some shard in it can go to
-        self.reachable_domains: Dict[int, int] = {}
+        self.reachable_domains: Dict[int, int] = defaultdict(int)
 
     @property
     def mean_shard_bytes(self) -> float:
@@ -60,25 +62,27 @@ class ShardGroup:
         """Records that a PG's shards may go to the failure domains that the PG does not use."""
         domain_of = self.domain_of
         assert domain_of is not None
-        block = self.block
-        own = [domain_of[i] for i in up[block.start:block.start + block.positions]]
+        bits = self.domain_bits
+        own = [domain_of[i] for i in self.block.members(up)]
         unused = -1
         for domain in own:
-            unused &= ~self.domain_bits[domain]
+            unused &= ~bits[domain]
         for domain in own:
-            self.reachable_domains[domain] = (
-                self.reachable_domains.get(domain, 0) | unused | self.domain_bits[domain])
+            self.reachable_domains[domain] |= unused | bits[domain]
 
     def may_reach(self, source: int, target: int) -> bool:
         """Returns False if no shard of the group can go from one OSD to the other; a fast check."""
-        if source not in self.members or target not in self.members:
+        members = self.members
+        if source not in members or target not in members:
             return False
-        if self.zone is not None and self.zone[source] != self.zone[target]:
+        zone = self.zone
+        if zone is not None and zone[source] != zone[target]:
             return False
-        if self.domain_of is None or not self.domain_bits:
+        domain_of = self.domain_of
+        bits = self.domain_bits
+        if domain_of is None or not bits:
             return True
-        return bool(self.reachable_domains.get(self.domain_of[source], 0)
-                    & self.domain_bits[self.domain_of[target]])
+        return bool(self.reachable_domains[domain_of[source]] & bits[domain_of[target]])
 
 
 class BlockLayout:
@@ -87,12 +91,13 @@ class BlockLayout:
     def __init__(self, rule: PlacementRule, block: PlacementBlock,
                  osd_ids: Sequence[int]) -> None:
         index_of = {osd: i for i, osd in enumerate(osd_ids)}
+        self.rule = rule
         self.block = block
         self.osds = sorted(index_of[osd] for osd in block.weights if osd in index_of)
         self.members = frozenset(self.osds)
         self._osd_ids = osd_ids
-        self.domain_of = self._only_domain(rule)
-        self.zone = self._zone(rule.positional)
+        self.domain_of = self._only_domain()
+        self.zone = self._zone()
         self.joint = self._joint_domain()
         self.domain_bits: Dict[int, int] = {}
         if self.domain_of is not None:
@@ -101,9 +106,9 @@ class BlockLayout:
             if len(names) <= _FEW_DOMAINS * block.positions:
                 self.domain_bits = {name: 1 << bit for bit, name in enumerate(names)}
 
-    def _only_domain(self, rule: PlacementRule) -> Optional[List[int]]:
+    def _only_domain(self) -> Optional[List[int]]:
         """Returns OSD index → failure domain; None if the rule needs more than distinct domains."""
-        if rule.needs_full_check:
+        if self.rule.needs_full_check:
             return None
         if not self.block.domains:  # the rule only needs distinct OSDs
             return list(range(len(self._osd_ids)))
@@ -120,63 +125,61 @@ class BlockLayout:
                 found[i] = bucket
         return found
 
-    def _zone(self, positional: bool) -> Optional[List[int]]:
+    def _zone(self) -> Optional[List[int]]:
         """Returns OSD index → the innermost bucket that a single shard cannot leave, or None.
 
         The shard cannot leave it if each bucket in use is full and none is free, nor leave a group
         of shards that stay together.
         """
         zone: Optional[List[int]] = None
-        if self.block.is_msr:   # a stride may use several buckets, so each shard may go separately
-            return None
+        for domain, buckets, siblings in self._levels():
+            shards = domain.shards_per_bucket
+            rest = self.block.positions % shards
+            if rest and not self.rule.positional:
+                break   # a bucket in use is not full
+            if siblings and (shards == 1 or rest == 1):
+                break   # a shard that is alone in its bucket may go to a free one
+            zone = [buckets.get(i, 0) for i in range(len(self._osd_ids))]
+        return zone
+
+    def _levels(self) -> Iterator[Tuple[FailureDomain, Dict[int, int], List[Set[int]]]]:
+        """Yields each failure domain, the outermost first, with OSD index → its bucket, and the
+        sets of buckets of one parent if PGs leave some of these free.
+
+        None for MSR rules: a stride may use several buckets, so each shard may go separately.
+        """
+        if self.block.is_msr:
+            return
         parents: Dict[int, int] = {}
         for domain in self.block.domains:
             buckets = self._buckets(domain)
-            rest = self.block.positions % domain.shards_per_bucket
-            if rest and not positional:
-                break   # a bucket in use is not full
-            if domain.shards_per_bucket == 1 or rest == 1:   # a shard that is alone in its bucket
-                children = _by_parent(buckets, parents).values()
-                if any(len(siblings) > domain.buckets_per_parent for siblings in children):
-                    break   # and may go to a free one
-            zone = [buckets.get(i, 0) for i in range(len(self._osd_ids))]
+            children: Dict[int, Set[int]] = defaultdict(set)
+            for i, bucket in buckets.items():
+                children[parents.get(i, 0)].add(bucket)
+            siblings = list(children.values())
+            if max(map(len, siblings), default=0) <= domain.buckets_per_parent:
+                siblings = []
+            yield domain, buckets, siblings
             parents = buckets
-        return zone
 
     def _joint_domain(self) -> Optional[JointDomain]:
         """Returns the outermost domain in which shards move together (JointDomain), or None."""
-        parents: Dict[int, int] = {}
-        if self.block.is_msr:
-            return None
-        domains = self.block.domains
-        for number, domain in enumerate(domains):
-            buckets = self._buckets(domain)
-            children = _by_parent(buckets, parents).values()
-            if domain.shards_per_bucket > 1 and any(
-                    len(siblings) > domain.buckets_per_parent for siblings in children):
-                within: Dict[int, int] = {}
-                for inner in domains[number + 1:number + 2]:
-                    within = self._buckets(inner)
+        levels = self._levels()
+        for domain, buckets, siblings in levels:
+            if domain.shards_per_bucket > 1 and siblings:
                 others: Dict[int, Tuple[int, ...]] = {}
-                for siblings in children:
-                    for bucket in siblings:
-                        others[bucket] = tuple(sorted(siblings - {bucket}))
-                count = len(self._osd_ids)
+                for alike in siblings:
+                    for bucket in alike:
+                        others[bucket] = tuple(sorted(alike - {bucket}))
+                inner = next(levels, None)
+                within = {} if inner is None else inner[1]
+                osds = range(len(self._osd_ids))
                 return JointDomain(
-                    bucket_of=[buckets.get(i, -1) for i in range(count)],
+                    bucket_of=[buckets.get(i, -1) for i in osds],
                     siblings=others,
-                    subdomain_of=[within.get(i, i + 1) for i in range(count)],
+                    subdomain_of=[within.get(i, i + 1) for i in osds],
                     max_shards=domain.shards_per_bucket)
-            parents = buckets
         return None
-
-
-def _by_parent(buckets: Dict[int, int], parents: Dict[int, int]) -> Dict[int, Set[int]]:
-    """Returns parent bucket → its buckets. Both arguments are by OSD index."""
-    children: Dict[int, Set[int]] = {}
-    for i, bucket in buckets.items():
-        children.setdefault(parents.get(i, 0), set()).add(bucket)
-    return children
 
 
 def build_groups(snapshot: Snapshot,
@@ -198,7 +201,7 @@ def build_groups(snapshot: Snapshot,
             if block not in layouts:
                 layouts[block] = BlockLayout(rule, block, osd_ids)
             known: Dict[float, int] = {}   # ratio of sizes → its group
-            for ratio in ratios[block.start:block.start + block.positions]:
+            for ratio in block.members(ratios):
                 if ratio not in known:
                     known[ratio] = len(groups)
                     groups.append(ShardGroup(

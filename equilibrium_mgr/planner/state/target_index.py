@@ -63,15 +63,15 @@ class TargetIndex:
         known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
-    def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
+    def in_bucket(self, group: int, bucket: int, bucket_of: Sequence[int]) -> List[TargetEntry]:
         """Returns the OSDs of one of the buckets that a PG's shards of the group share."""
-        if (group, bucket) not in self._by_bucket:
+        known = self._by_bucket.get((group, bucket))
+        if known is None:
             members = self._placement.groups[group]
-            assert members.joint is not None
-            osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
-            self._by_bucket[group, bucket] = _targets(
-                self._placement, osds, self._key_of(members))
-        return self._by_bucket[group, bucket].entries()
+            osds = [osd for osd in members.osds if bucket_of[osd] == bucket]
+            known = _targets(self._placement, osds, self._key_of(members))
+            self._by_bucket[group, bucket] = known
+        return known.entries()
 
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
         """Returns the list of `candidates`; None if no OSD may be able to take a shard."""
@@ -95,20 +95,23 @@ class SortedOsds:
         """Returns (key, OSD), the best first."""
         changed = self._placement.change_log
         seen = self._changes_seen
-        if seen < 0 or len(changed) - seen > len(self._keys) // 2 + 8:
-            self._keys = {osd: self._key(osd) for osd in piecewise(self._keys, _KEYS_A_PIECE)}
-            self._entries = sorted([(key, osd) for osd, key in self._keys.items()])
+        length = self._changes_seen = len(changed)
+        keys = self._keys
+        entries = self._entries
+        if seen < 0 or length - seen > len(keys) // 2 + 8:
+            for osd in piecewise(keys, _KEYS_A_PIECE):
+                keys[osd] = self._key(osd)
+            entries = self._entries = sorted([(key, osd) for osd, key in keys.items()])
             give_way()
-        elif seen < len(changed):
+        elif seen < length:
             for osd in set(changed[seen:]):
-                old = self._keys.get(osd)
+                old = keys.get(osd)
                 if old is not None:
-                    self._keys[osd] = new = self._key(osd)
+                    keys[osd] = new = self._key(osd)
                     if new != old:
-                        del self._entries[bisect_left(self._entries, (old, osd))]
-                        insort(self._entries, (new, osd))
-        self._changes_seen = len(changed)
-        return self._entries
+                        del entries[bisect_left(entries, (old, osd))]
+                        insort(entries, (new, osd))
+        return entries
 
     def sorted(self, osds: Iterable[int]) -> List[TargetEntry]:
         """Returns the entries of some OSDs; ignores OSDs that are not in the list."""
@@ -154,7 +157,7 @@ class ShardIndex:
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
         #: all shards by OSD, and displaced shards by OSD: few searches need both of an OSD
-        self._sorted: Tuple[List[Optional[SizedShards]], ...] = [None] * count, [None] * count
+        self._sorted: Tuple[List[Optional[SizedShards]], ...] = ([None] * count, [None] * count)
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
@@ -187,14 +190,14 @@ class ShardIndex:
 
         `displaced`: only the displaced shards. The list follows the moves.
         """
-        known = self._sorted[displaced][osd]
+        by_osd = self._sorted[displaced]
+        known = by_osd[osd]
         if known is None:
-            known = []
+            known = by_osd[osd] = []
             for group, pair in self.by_group(osd).items():
                 for shards in pair[displaced:]:
                     known += [(size, pg, group) for size, pg in shards]
             known.sort()
-            self._sorted[displaced][osd] = known
         return known
 
     def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:

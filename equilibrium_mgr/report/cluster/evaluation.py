@@ -251,7 +251,7 @@ def _expected(look: Look, planned: Placement) -> Tuple[Optional[float], Optional
     bytes move."""
     view = look.view
     changes = planned.changes.values()
-    by_bytes = expected_time(view.rates, view.movements, dict(bytes_by_target(changes)))
+    by_bytes = expected_time(view.rates, view.movements, bytes_by_target(changes))
     if by_bytes is None:
         return None, None
     rounds = _least_rounds(changes, look)

@@ -50,11 +50,10 @@ class OmapEstimate(NamedTuple):
 class OmapSums:
     """Adds up the PGs of one pool that have a record: `add` them, then `estimate`."""
 
-    def __init__(self) -> None:
-        self._reported_bytes = 0     # raw bytes in the figures of PGs
-        self._reported_objects = 0   # copies of objects in those PGs
-        self._objects = 0            # copies of objects in PGs without a figure
-        self._moved_bytes = self._moved_objects = 0   # of copies that may be there or not
+    _reported_bytes = 0     # raw bytes in the figures of PGs
+    _reported_objects = 0   # copies of objects in those PGs
+    _objects = 0            # copies of objects in PGs without a figure
+    _moved_bytes = _moved_objects = 0   # of copies that may be there or not
 
     def add(self, record: PgRecord, copies: int, moved: int) -> None:
         """Adds one PG. `copies`: its shards on OSDs that have reported; `moved`: shards that are
@@ -84,21 +83,25 @@ class OmapSums:
             high = rest / objects
             low = max(0, rest - self._moved_bytes) / (objects + self._moved_objects)
             most = _MOST_OF_MEAN * allocated / (objects + self._reported_objects)
-            per_object = high if kept is None else min(max(kept.per_object, low), high)
-            return OmapEstimate(1.0, min(per_object, most))
+            if kept is not None:
+                high = min(max(kept.per_object, low), high)
+            return OmapEstimate(1.0, min(high, most))
         if whole > 0:   # PGs grow after their deep scrubs, and RocksDB compresses
             high = allocated / whole
             low = allocated / (whole + self._moved_bytes + mean * self._moved_objects)
-            ratio = high if kept is None else min(max(kept.ratio, low), high)
+            if kept is not None:
+                high = min(max(kept.ratio, low), high)
             if reported_late:
-                ratio = max(1.0, ratio)
-            return OmapEstimate(ratio, ratio * mean)
+                high = max(1.0, high)
+            return OmapEstimate(high, high * mean)
         return OmapEstimate()
 
 
 def omap_objects(record: PgRecord) -> int:
     """Returns the number of objects that have omap; all objects if that is not known."""
-    return record.omap_objects if record.omap_objects >= 0 else record.num_objects
+    if record.omap_objects < 0:
+        return record.num_objects
+    return record.omap_objects
 
 
 def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:
@@ -110,6 +113,8 @@ def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:
     if record.omap_bytes > 0 or objects <= 0:
         return False
     if record.omap_objects >= 0:
-        least = _MUCH_OMAP_REPORTED_LATE if reported_late else _MOSTLY_OMAP
+        least = _MOSTLY_OMAP
+        if reported_late:
+            least = _MUCH_OMAP_REPORTED_LATE
         return record.omap_objects > least * objects
     return record.num_bytes < _NEARLY_NO_BYTES * objects

@@ -16,10 +16,11 @@ there is nothing to wait for, and nothing to store.
 from __future__ import annotations
 
 from collections import defaultdict
-from math import sqrt
+from math import inf, sqrt
+from operator import mul
 from typing import (
     AbstractSet, Any, Collection, DefaultDict, Dict, Iterable, List, Mapping, NamedTuple, Optional,
-    Sequence, Set, Tuple)
+    Sequence, Set, Tuple, TypeVar)
 
 from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
@@ -59,6 +60,9 @@ _NO_COST = (0.0, 1.0)
 _NO_POOLS: AbstractSet[int] = frozenset()
 
 
+_T = TypeVar("_T")
+
+
 class ShardInput(NamedTuple):
     """The figures of a PG's mean shard."""
 
@@ -72,17 +76,18 @@ class ShardInput(NamedTuple):
 class _OsdSums:
     """The shards of one OSD. Data is stored bytes without padding, by pool id."""
 
+    largest = (0.0, 0)   # (data of its largest shard, pool id)
+    objects = 0          # of the whole shards
+    omap = 0             # of the shards that it serves, except those that have just come
+    pgs = 0              # that the osdmap gives it
+    spare = 0            # that it reports in addition
+    unseen = 0           # of these, PGs that nobody saw leave: of any pool
+
     def __init__(self) -> None:
         self.whole: Dict[int, float] = defaultdict(int)    # shards that are certainly there
         self.may: Dict[int, float] = defaultdict(int)      # shards that may be there in part
         self.change: Dict[int, float] = defaultdict(int)   # shards of its future, less the whole
         self.undeleted: Dict[int, float] = defaultdict(int)   # shards that it may still delete
-        self.largest = (0.0, 0)   # (data of its largest shard, pool id)
-        self.objects = 0          # of the whole shards
-        self.omap = 0             # of the shards that it serves, except those that have just come
-        self.pgs = 0              # that the osdmap gives it
-        self.spare = 0            # that it reports in addition
-        self.unseen = 0           # of these, PGs that nobody saw leave: of any pool
 
     @property
     def is_at_rest(self) -> bool:
@@ -107,9 +112,10 @@ class _Traffic:
     """The shards that move to or from one OSD. Inbound and outbound bytes are comparable among
     OSDs."""
 
+    inbound = outbound = 0
+    to_come = 0.0   # bytes of data on its device: still to come, less those to leave
+
     def __init__(self) -> None:
-        self.inbound = self.outbound = 0
-        self.to_come = 0.0   # bytes of data on its device: still to come, less those to leave
         #: pgid → bytes of omap that the OSD is about to give away, but does not serve any more
         self.leaving: Dict[str, int] = {}
 
@@ -138,32 +144,37 @@ class SizeModel:
     `osds_with_traffic`.
     """
 
+    # of the present reading: `fit` sets them
+    pools: Mapping[int, Pool]         # with the size ratios of their shards
+    _omap_is_late: bool
+    _class_of: Mapping[int, str]      # OSD with statistics → device class
+    _measured: Mapping[int, float]
+    _osds: Dict[int, _OsdSums]
+
+    _last: Optional[Look] = None
+    _renumbered_at = -inf   # when PGs were split, merged, made or deleted
+
     def __init__(self) -> None:
-        self.pools: Mapping[int, Pool] = {}   # of the reading, with the size ratios of their shards
         self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, if not 1
         self._factors: Factors = {}
         self._padding: Dict[int, float] = {}           # pool id → stored ÷ logical bytes
         self._allocation: Dict[int, float] = {}        # pool id → allocated ÷ logical bytes
         self._omap: Dict[int, OmapEstimate] = {}       # of pools whose statistics have omap
-        self._omap_is_late = False
         self._means: Dict[int, ShardInput] = {}        # pool id → its mean PG
         #: device class → (bytes of metadata per object, used ÷ expected bytes, at most 1)
         self._classes: Dict[str, Tuple[float, float]] = {}
-        self._class_of: Mapping[int, str] = {}         # OSD with statistics → device class
         self._mixed: Dict[Tuple[str, ...], Tuple[float, float]] = {}   # classes → their mean
         self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → see position_ratios
-        self._measured: Mapping[int, float] = {}
-        self._osds: Dict[int, _OsdSums] = {}
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
-        self._last: Optional[Look] = None
         #: (pgid, OSD) → (seconds since the epoch, osdmap epoch that the PG has to know)
         self._came: Dict[Tuple[str, int], Tuple[float, int]] = {}
         #: OSD → (when, pool id, bytes of data) of shards that have left it since it last deleted
         #: nothing
-        self._left: Dict[int, List[Tuple[float, int, float]]] = {}
-        self._renumbered_at = float("-inf")   # when PGs were split, merged, made or deleted
-        self._assigned: Dict[int, List[float]] = {}    # OSD → when the osdmap gave it PGs lately
-        self._omap_left: Dict[int, List[str]] = {}     # OSD → pgids whose omap it may still have
+        self._left: Dict[int, List[Tuple[float, int, float]]] = defaultdict(list)
+        #: OSD → when the osdmap gave it PGs lately
+        self._assigned: Dict[int, List[float]] = defaultdict(list)
+        #: OSD → pgids whose omap it may still have
+        self._omap_left: Dict[int, List[str]] = defaultdict(list)
         self._known: Set[int] = set()   # OSDs that the model has seen delete nothing
 
     def fit(self, look: Look) -> None:
@@ -234,11 +245,16 @@ class SizeModel:
 
     def _data(self, look: Look, pgid: str, position: int) -> float:
         """Returns the data of the shard at a position: stored bytes without padding."""
-        pool = look.pools[pool_of(pgid)]
-        shard, _ = self.input_of(pool, look.record(pgid), ())
-        ratios = self._positions.get(pool.id, ())
+        shard, _ = self.input_of(look.pools[pool_of(pgid)], look.record(pgid), ())
+        return self._parts(shard, position + 1)[position]
+
+    def _parts(self, shard: ShardInput, count: int) -> List[float]:
+        """Returns the data of a PG's shards at the first positions, so many as `count`."""
         data = max(0, shard.data_bytes)
-        return data * ratios[position] if position < len(ratios) else data
+        parts: List[float] = [data] * count
+        for position, ratio in enumerate(self._positions.get(shard.pool, ())[:count]):
+            parts[position] = data * ratio
+        return parts
 
     # -- which OSD has which data --------------------------------------------------------------
 
@@ -255,7 +271,8 @@ class SizeModel:
             for pgid in reading.sent:
                 if pgid in up_sets:
                     came = reading.taken_at, 0
-                    self._came.update({(pgid, osd): came for osd in look.acting_set(pgid)})
+                    serving = acting_sets.get(pgid) or up_sets[pgid]
+                    self._came.update({(pgid, osd): came for osd in serving})
             return
         old_up_sets = last.reading.up
         old_acting_sets = last.reading.acting
@@ -282,11 +299,14 @@ class SizeModel:
         # a PG that has become clean since is whole, even if other epochs have followed
         was_clean = CLEAN in last.record(pgid).state
         is_told = CLEAN in look.record(pgid).state and not was_clean
-        epoch = 0 if is_told else int(look.reading.osd_map["epoch"])
+        epoch = 0
+        if not is_told:
+            epoch = int(look.reading.osd_map["epoch"])
         for osd in osds:
             self._came[pgid, osd] = look.reading.taken_at, epoch
-            if pgid in self._omap_left.get(osd, ()):   # it is there again
-                self._omap_left[osd].remove(pgid)
+            left = self._omap_left[osd]
+            if pgid in left:   # it is there again
+                left.remove(pgid)
 
     def _note_places(self, look: Look, last: Look, pgid: str, places: Set[int],
                      old_acting: Sequence[int]) -> None:
@@ -296,20 +316,23 @@ class SizeModel:
         old_up = last.reading.up[pgid]
         old_places = {*old_acting, *old_up}
         for osd in places.difference(old_places, (NO_OSD,)):
-            self._assigned.setdefault(osd, []).append(now)
+            self._assigned[osd].append(now)
         has_omap = pool in self._omap or look.record(pgid).omap_bytes
         for osd in old_places.difference(places, (NO_OSD,)):
-            held = old_acting if osd in old_acting else old_up
+            held = old_up
+            if osd in old_acting:
+                held = old_acting
             data = self._data(last, pgid, tuple(held).index(osd))
-            self._left.setdefault(osd, []).append((now, pool, data))
+            self._left[osd].append((now, pool, data))
             if has_omap:
-                self._omap_left.setdefault(osd, []).append(pgid)
+                self._omap_left[osd].append(pgid)
 
     def _fit_omap(self, look: Look) -> None:
         """Fits the factors that depend on records alone: omap that PGs do not report, and the mean
         PG of each pool."""
-        sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
-        totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
+        sums: Dict[int, OmapSums] = defaultdict(OmapSums)
+        #: pool id → sums over its PGs: their number, bytes, omap and objects
+        totals: Dict[int, List[int]] = defaultdict(lambda: [0, 0, 0, 0])
         acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
         reported = look.with_statistics
         pools = look.pools
@@ -322,29 +345,30 @@ class SizeModel:
             up = up_sets[pgid]
             acting = acting_sets.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
-            moved = 0 if acting is up else len(set(up).difference(acting))
+            moved = 0
+            if acting is not up:
+                moved = len(set(up).difference(acting))
             sums[pool].add(record, copies, moved)
             if not record.is_unknown:
-                acting_of[pool], row = acting, totals[pool]
-                for number, count in enumerate((1, record.num_bytes, record.omap_bytes,
-                                                record.num_objects)):
+                acting_of[pool] = acting
+                row = totals[pool]
+                for number, count in enumerate((1, *record[:3])):
                     row[number] += max(0, count)
         self._means = {}
-        for pool, (pgs, data, omap, objects) in totals.items():
-            if pgs:
-                shard_data = -(-data // (pgs * pools[pool].data_shards))
-                self._means[pool] = ShardInput(
-                    pool, acting_of[pool], shard_data, omap // pgs, objects // pgs)
+        for pool, (pgs, data, objects, omap) in totals.items():
+            shard_data = -(-data // (pgs * pools[pool].data_shards))
+            self._means[pool] = ShardInput(
+                pool, acting_of[pool], shard_data, omap // pgs, objects // pgs)
         for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
             for pgid in pgids:
-                if pgid in up_sets and pool_of(pgid) in sums:
+                if pgid in up_sets and pool_of(pgid) in pools:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
         found: Dict[int, OmapEstimate] = {}
         for stats in reading.pool_stats:
             pool = stats["poolid"]
             allocated = stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
-                found[pool] = sums.get(pool, OmapSums()).estimate(
+                found[pool] = sums[pool].estimate(
                     allocated, self._omap.get(pool), self._omap_is_late)
         self._omap = found
 
@@ -352,19 +376,20 @@ class SizeModel:
         """Finds the size ratios by position of each EC-optimized pool whose mean PG is known."""
         self._positions = {}
         for dump in look.reading.osd_map["pools"]:
-            pool = look.pools[dump["pool"]]
-            mean = self._means.get(dump["pool"])
+            number = dump["pool"]
+            pool = look.pools[number]
+            mean = self._means.get(number)
             if pool.is_optimized and mean is not None and mean.objects:
                 object_bytes = mean.data_bytes * pool.data_shards / mean.objects
                 ratios = position_ratios(dump, pool.data_shards, object_bytes)
                 if ratios:
-                    self._positions[pool.id] = ratios
+                    self._positions[number] = ratios
 
     def _add_shards(self, look: Look) -> None:
         """Adds each shard to the sums of its OSDs."""
         self._osds = {osd: _OsdSums() for osd in look.with_statistics}
         came = self._came
-        came_pgids = {pgid for pgid, _ in self._came}
+        came_pgids = {pgid for pgid, _ in came}
         up_sets = look.reading.up
         acting_sets = look.reading.acting
         pools = look.pools
@@ -375,19 +400,14 @@ class SizeModel:
             acting = acting_sets.get(pgid) or up
             state = record.state
             shard, _ = self.input_of(pools[pool], record, acting)
-            data = max(0, shard.data_bytes)
-            ratios = self._positions.get(pool, ())
             # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
             lacks = CLEAN not in state and not record.is_unknown
-            count = 0 if ACTIVATING in state else 1   # an OSD may withhold the PG
+            count = int(ACTIVATING not in state)   # an OSD may withhold the PG
             is_plain = acting is up and not lacks and pgid not in came_pgids
-            for position, osd in enumerate(acting):
+            for osd, part in zip(acting, self._parts(shard, len(acting))):
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
-                part: float = data
-                if position < len(ratios):
-                    part *= ratios[position]
                 sums.pgs += count
                 has_come = not is_plain and (pgid, osd) in came
                 if not has_come:   # even if another OSD lacks its shard
@@ -408,15 +428,10 @@ class SizeModel:
                     count: int) -> None:
         """Adds the shards of a PG that moves, or has just moved, to the OSDs of its up set."""
         pool = shard.pool
-        data = max(0, shard.data_bytes)
-        ratios = self._positions.get(pool, ())
-        for position, osd in enumerate(up):
+        for osd, part in zip(up, self._parts(shard, len(up))):
             sums = self._osds.get(osd)
             if sums is None:
                 continue
-            part: float = data
-            if position < len(ratios):
-                part *= ratios[position]
             sums.change[pool] += part
             if osd not in acting:
                 sums.pgs += count
@@ -432,23 +447,22 @@ class SizeModel:
         is_renumbered = _is_recent(now, self._renumbered_at)
         # an OSD may be purged, or count a stray PG for ever
         osds = self._osds
-        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items() if osd in osds}
-        self._omap_left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._omap_left.items()
-                           if osd in osds}
+        _trim(self._left, osds)
+        _trim(self._omap_left, osds)
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
             sums = osds.get(osd)
             if sums is None:
                 continue
-            rows = self._left.get(osd, [])
+            rows = self._left[osd]
             # its report may predate the PGs that it got or lost within the last minute
             given = self._assigned[osd] = [
-                at for at in self._assigned.get(osd, ()) if _is_recent(now, at)]
+                at for at in self._assigned[osd] if _is_recent(now, at)]
             lost = [at for at, _, _ in rows if is_renumbered or _is_recent(now, at)]
             more = int(stats.get("num_pgs", 0)) - sums.pgs
             sums.spare = max(more + len(given), len(lost))
             if sums.spare <= 0:
-                self._left.pop(osd, None)
+                rows.clear()
                 self._known.add(osd)
                 continue
             parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
@@ -508,11 +522,15 @@ class SizeModel:
         """
         pools: DefaultDict[int, _PoolData] = defaultdict(_PoolData)
         for osd, sums in piecewise(telling.items(), _OSDS_A_PIECE):
-            left_out = known if sums.unseen else _NO_POOLS
+            left_out: AbstractSet[int] = _NO_POOLS
+            others: Mapping[int, float] = {}
+            if sums.unseen:
+                left_out = known
+                if has_rows:
+                    others = self._unseen_data(sums)
             for pool, part in sums.whole.items():
                 if pool not in left_out:
                     pools[pool].whole += part * factor_of(self._factors, pool, osd)
-            others = self._unseen_data(sums) if has_rows and sums.unseen else {}
             for parts in (sums.may, sums.undeleted, others):
                 for pool, part in parts.items():
                     if pool not in left_out:
@@ -535,29 +553,32 @@ class SizeModel:
             # OSDs differ: only allocated bytes are comparable among them
             stored = allocated
             told = allocated - data.allocated
+        padding = self._padding.get(pool, 1.0)
         there = data.whole + data.may
         if there > 0.0 and told > 0:
-            padding = max(self._padding.get(pool, 1.0), told / there)
+            padding = max(padding, told / there)
             if data.whole:
                 padding = min(padding, told / data.whole)
             self._padding[pool] = padding
-        return self._padding.get(pool, 1.0) * allocated / stored
+        return padding * allocated / stored
 
     def _fit_classes(self, look: Look) -> None:
         """Fits the factors of each class to its OSDs without traffic.
 
         If these are fewer than half, keeps the last factors, or uses all OSDs if there are none.
         """
-        rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = {}
+        rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = defaultdict(list)
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
             sums = self._osds.get(osd)
             if sums is not None:
                 used = look.osds[osd].used_bytes
                 own = int(self._allocated(osd, sums.whole)) + sums.omap
-                data, omap = _data_and_omap(stats, used)
-                known = own if data + omap == used else data + max(omap, sums.omap)
-                rows.setdefault(self._class_of[osd], []).append(
+                data, omap, _ = _data_and_omap(stats, used)
+                known = own
+                if data + omap != used:
+                    known = data + max(omap, sums.omap)
+                rows[self._class_of[osd]].append(
                     (sums.is_at_rest, sums.objects, used - known, used, own))
         self._mixed = {}
         for name, members in piecewise(rows.items(), 1):
@@ -604,7 +625,7 @@ class SizeModel:
             mean = self._means[pool]
             whole = self.shard_bytes(mean)
             beside = self.shard_bytes(mean._replace(data_bytes=0))
-            found[pool] = min(_MOST_METADATA, beside / whole) if whole else 0.0
+            found[pool] = min(_MOST_METADATA, beside / max(1, whole))
         return found
 
     def _fit_size_factors(self, metadata: Mapping[int, float]) -> Mapping[int, float]:
@@ -617,9 +638,13 @@ class SizeModel:
                 part = data / (1.0 - beside)
                 total += part
                 taken += part * factor_of(self._factors, pool, osd, beside)
-            ratio = taken / total if total else 1.0
+            ratio = 1.0
+            if total:
+                ratio = taken / total
+            found[osd] = round(ratio, 3)
             before = self.size_factors.get(osd)
-            found[osd] = before if before and is_same(ratio, before) else round(ratio, 3)
+            if before and is_same(ratio, before):
+                found[osd] = before
         return found
 
     def _allocated(self, osd: int, parts: Mapping[int, float]) -> float:
@@ -680,15 +705,14 @@ class SizeModel:
                 traffic: _Traffic) -> _Beside:
         """Returns what an OSD stores in addition to its shards, by its last report."""
         osd = one.id
-        sums = self._osds[one.id]
+        sums = self._osds[osd]
         left = self._taken(osd, sums.undeleted)   # if all of it is there
-        data, omap = _data_and_omap(report, one.used_bytes)
+        data, omap, stored = _data_and_omap(report, one.used_bytes)
         whole = self._taken(osd, sums.whole)
         high = data - whole
         low = high - self._taken(osd, sums.may) - left
         residual = min(max(self._residual.get(osd, 0.0), low), high)
         self._residual[osd] = residual
-        stored = (report.get("statfs") or {}).get("data_stored", 0) or data
         undeleted = beyond = 0
         if traffic is not _NO_TRAFFIC or not sums.is_at_rest:
             # reported and to come, less its future shards
@@ -697,24 +721,31 @@ class SizeModel:
             undeleted = max(0, min(beyond, int(left)))
         uncompacted = self._uncompacted(look, osd, omap - sums.omap, traffic.leaving)
         return _Beside(undeleted, beyond, uncompacted, residual, low,
-                       min(residual, max(0, data - stored)))
+                       min(residual, max(0, data - (stored or data))))
 
     def _with_traffic(self, one: Osd, traffic: _Traffic, beside: _Beside) -> Osd:
         """Returns an OSD with its traffic, in bytes that are comparable among OSDs."""
         factor = self.size_factors.get(one.id, 1.0)
-        come = traffic.inbound + int((beside.undeleted - beside.beyond) / factor)
+
+        def comparable(count: float) -> int:
+            return int(count / factor)
+
+        undeleted = beside.undeleted
+        come = traffic.inbound + comparable(undeleted - beside.beyond)
         found = one._replace(
             inbound_bytes=max(0, come), outbound_bytes=traffic.outbound,
-            undeleted_bytes=int(beside.undeleted / factor) + max(0, -come),
-            uncompacted_bytes=int(beside.uncompacted / factor),
-            residual_bytes=int(beside.residual / factor),
-            least_residual_bytes=int(beside.least_residual / factor),
-            padding_bytes=int(beside.padding / factor))
+            undeleted_bytes=comparable(undeleted) + max(0, -come),
+            uncompacted_bytes=comparable(beside.uncompacted),
+            residual_bytes=comparable(beside.residual),
+            least_residual_bytes=comparable(beside.least_residual),
+            padding_bytes=comparable(beside.padding))
         if one.id not in self.size_factors:
             return found
+        size = one.size_bytes
+        used = one.used_bytes
         return found._replace(
-            size_factor=factor, device=(one.size_bytes, one.used_bytes),
-            size_bytes=int(one.size_bytes / factor), used_bytes=int(one.used_bytes / factor))
+            size_factor=factor, device=(size, used),
+            size_bytes=comparable(size), used_bytes=comparable(used))
 
     def _uncompacted(self, look: Look, osd: int, excess: int, leaving: Mapping[str, int]) -> int:
         """Returns the bytes of omap that has left an OSD and is not freed yet.
@@ -750,6 +781,14 @@ class SizeModel:
         return min(record.omap_bytes or omap, omap)
 
 
+def _trim(rows: Dict[int, List[_T]], osds: Collection[int]) -> None:
+    """Forgets all but the last rows of each OSD, and OSDs that are gone."""
+    for osd in list(rows):
+        del rows[osd][:-_MOST_LEFT]
+        if osd not in osds:
+            del rows[osd]
+
+
 def _is_recent(now: float, then: float, seconds: float = _REPORTED_SECONDS) -> bool:
     """Returns True within so many seconds, unless the clock was set back."""
     return 0.0 <= now - then < seconds
@@ -760,7 +799,9 @@ def _may_be_partial(look: Look, pgid: str, came: Tuple[float, int]) -> bool:
     not reported since. An idle PG often has nothing to report."""
     then, epoch = came
     has_reported = not 0 < look.record(pgid).reported_epoch < epoch
-    seconds = _REPORTED_SECONDS if has_reported else _LATEST_SECONDS
+    seconds = _LATEST_SECONDS
+    if has_reported:
+        seconds = _REPORTED_SECONDS
     return _is_recent(look.reading.taken_at, then, seconds)
 
 
@@ -787,15 +828,25 @@ def _add_untold(pools: DefaultDict[int, _PoolData], rows: Iterable[PoolStatfs],
         untold.stored += stored
 
 
-def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
-    """Returns (bytes of data, bytes of omap) that an OSD reports, without RocksDB's other files.
+def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int, int]:
+    """Returns (bytes of data, bytes of omap, stored bytes or 0) that an OSD reports, without
+    RocksDB's other files.
 
     If its drive compresses, all used bytes except omap count as data.
     """
     statfs = stats.get("statfs") or {}
     omap = max(0, statfs.get("omap_allocated", 0))
-    allocated = int(statfs.get("allocated", -1))
-    return (allocated if 0 <= allocated <= used - omap else used - omap), omap
+    data = int(statfs.get("allocated", -1))
+    most = used - omap
+    if not 0 <= data <= most:
+        data = most
+    return data, omap, statfs.get("data_stored", 0)
+
+
+def _covariance(xs: Sequence[int], ys: Sequence[int]) -> int:
+    """Returns the covariance of pairs, times the square of their number."""
+    products: Iterable[int] = map(mul, xs, ys)
+    return len(xs) * sum(products) - sum(xs) * sum(ys)
 
 
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
@@ -807,8 +858,8 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
     count = len(objects)
     sum_x = sum(objects)
     sum_y = sum(beside)
-    spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
-    both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y
+    spread_x = _covariance(objects, objects)
+    both = _covariance(objects, beside)
     if sum_x <= 0 or sum_y <= 0 or spread_x <= 0:
         return 0.0
     cost: float = min(max(0.0, both / spread_x), sum_y / sum_x)
@@ -816,9 +867,8 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
     if explained >= 2.0 * _NOISE_BYTES:
         return cost
     # how clear the slope is, from 0 to 1: by its standard error (Student's t)
-    spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
     clearness = 1.0
-    unexplained = spread_x * spread_y - both * both
+    unexplained = spread_x * _covariance(beside, beside) - both * both
     if count >= 3 and unexplained > 0:
         errors = sqrt(both * both * (count - 2) / unexplained)
         clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))

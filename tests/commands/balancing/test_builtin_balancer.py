@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any, Callable, Dict
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.support.releases import RELEASES
 
-from ..asking import ask, count_commands, health, optimize, refused, run, state
+from ..asking import ask, count_commands, health, optimize, refuses, run, state
 
 
 def with_builtin(session: Session) -> Session:
@@ -31,10 +32,10 @@ def beside(open_session: Callable[..., Session]) -> Session:
 def test_execute_is_refused(beside: Session) -> None:
     optimize(beside)
     sent = count_commands(beside)
-    rc, text = refused(beside, "equilibrium execute p")
-    assert rc == -1 and "ceph balancer off" in text
+    refuses(beside, "execute p", errno.EPERM, "ceph balancer off")
     run(beside, "sim run 20m")
-    assert sent == [] and state(beside) == "off"
+    assert sent == []
+    assert state(beside) == "off"
     run(beside, "balancer off", "equilibrium execute p", "sim run 299s")
     assert sent == []   # it may be sending its last batch still
     assert "built-in balancer" in ask(beside, "status")["reason"]
@@ -46,7 +47,8 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     sent = count_commands(beside_any)
     answer = ask(beside_any, "on")
     assert answer == {"active": True, "builtin_balancer_switched_off": True, "resumed_drains": []}
-    assert not beside_any.mgr.balancer.active and beside_any.mgr.balancer.wakeups == 2
+    assert not beside_any.mgr.balancer.active
+    assert beside_any.mgr.balancer.wakeups == 2
     assert run(beside_any, "config get mgr mgr/equilibrium/active") == "true"
     assert state(beside_any) == "waiting"
     assert "switched off" not in run(beside_any, "equilibrium on")
@@ -54,7 +56,8 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     assert sent == []
     assert "built-in balancer" in ask(beside_any, "status")["reason"]
     run(beside_any, "sim run 62s")
-    assert sent and state(beside_any) == "moving"
+    assert sent
+    assert state(beside_any) == "moving"
 
 
 @pytest.mark.full
@@ -65,7 +68,8 @@ def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
     run(session, "balancer on", "sim balancer disable")
     assert ask(session, "on")["builtin_balancer_switched_off"] is False
     run(session, "sim run 10m")
-    assert state(session) not in ("blocked", "waiting") and health(session) == {}
+    assert state(session) not in ("blocked", "waiting")
+    assert health(session) == {}
     run(session, "equilibrium off")
     optimize(session)
     assert ask(session, "execute p")["state"] == "executing"
@@ -93,7 +97,9 @@ def test_in_mode_read_it_stays_on(beside_reads: Session) -> None:
     run(beside_reads, "sim run 5m")
     assert sent
     status = ask(beside_reads, "status")
-    assert status["builtin_balancer_active"] is False and status["state"] == "moving"
-    assert primaries(beside_reads) and health(beside_reads) == {}
+    assert status["builtin_balancer_active"] is False
+    assert status["state"] == "moving"
+    assert primaries(beside_reads)
+    assert health(beside_reads) == {}
     assert "built-in" not in run(beside_reads, "equilibrium status")
     assert run(beside_reads, "equilibrium off").splitlines() == ["automatic balancing is off"]

@@ -27,16 +27,3 @@ def test_what_has_come_since_is_told_at_once(idle: Session, event: str) -> None:
     run(idle, "sim run 10s")
     ask(idle, "status")
     assert idle.mgr.calls["pg_progress"] == full_readings   # to tell it costs none
-
-
-def test_figures_of_an_older_look_are_told_apart(session: Session) -> None:
-    """The first questions after an hour in which clients have written, and nobody has asked."""
-    ask(session, "eval")
-    for command, told in (("eval", "%USE, %MAX and %MIN are of now"),
-                          ("status", "ago but for %USE, %MAX and %MIN")):
-        run(session, "sim run 1h", "sim write vms 2T", "sim run 1m")
-        assert told in " ".join(run(session, f"equilibrium {command}").split())
-        run(session, "sim run 1m")
-        assert told not in " ".join(run(session, f"equilibrium {command}").split())
-    run(session, "sim run 5h")   # nothing has changed
-    assert "figures:" not in run(session, "equilibrium status")

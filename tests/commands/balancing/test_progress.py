@@ -31,7 +31,8 @@ def test_one_event_an_episode_in_bytes_that_never_falls_and_ends(
     ids, ratios = set(), []
     while shown(session)["events"]:
         (event,) = shown(session)["events"]
-        assert event["message"] == "equilibrium: plan p" and event["refs"] == []
+        assert event["message"] == "equilibrium: plan p"
+        assert event["refs"] == []
         ids.add(event["id"])
         ratios.append(event["progress"])
         progress = session.module.balancer.status.progress
@@ -39,10 +40,13 @@ def test_one_event_an_episode_in_bytes_that_never_falls_and_ends(
             assert event["progress"] == pytest.approx(
                 min(0.99, progress.bytes_done / progress.bytes_total), abs=0.1)
         run(session, "sim run 2m")
-    assert len(ids) == 1 and ratios == sorted(ratios)
-    assert ratios[0] < 0.3 and ratios[-1] > 0.8
+    assert len(ids) == 1
+    assert ratios == sorted(ratios)
+    assert ratios[0] < 0.3
+    assert ratios[-1] > 0.8
     (ended,) = shown(session)["completed"]
-    assert ended["id"] in ids and "failed" not in ended
+    assert ended["id"] in ids
+    assert "failed" not in ended
 
 
 def test_the_same_event_after_a_failover(open_session: OpenSession) -> None:
@@ -51,7 +55,8 @@ def test_the_same_event_after_a_failover(open_session: OpenSession) -> None:
     (before,) = shown(session)["events"]
     run(session, "sim failover", "sim run 3m")
     (after,) = shown(session)["events"]
-    assert after["id"] == before["id"] and after["progress"] >= before["progress"]
+    assert after["id"] == before["id"]
+    assert after["progress"] >= before["progress"]
 
 
 def test_off_ends_it(open_session: OpenSession) -> None:

@@ -57,9 +57,11 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
     told = executed(session, 180, fail_at)
     end, asked = session.clock.now, 0
     for at, progress, eta in told:
-        assert progress.bytes_done is not None and progress.bytes_total
+        assert progress.bytes_done is not None
+        assert progress.bytes_total
         if 0.1 <= progress.bytes_done / progress.bytes_total <= 0.9:
-            assert eta is not None and 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
+            assert eta is not None, (at, eta, end - at)
+            assert 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
             asked += 1
     assert asked > 10
 

@@ -24,24 +24,27 @@ def test_from_uneven_to_even(any_session: Session) -> None:
     assert up_sets(session) == {**before, **plan["predicted_up"]}
     assert upmap_items(session) == {p: i for p, i in plan["upmap_items"].items() if i}
     status = ask(session, "status")
-    assert status["state"] == "off" and status["execution"] is None
+    assert status["state"] == "off"
+    assert status["execution"] is None
     last = status["last_execution"]
     assert (last["plan"], last["outcome"]) == ("p", "completed")
-    assert last["sent_moves"] == len(plan["moves"]) and last["dropped_moves"] == 0
+    assert last["sent_moves"] == len(plan["moves"])
+    assert last["dropped_moves"] == 0
     assert "completed" in run(session, "equilibrium status")
     even = ask(session, "eval")
-    for name, after in by("device_class", predicted["classes"]).items():
-        figures = by("device_class", even["classes"])[name]
-        then = by("device_class", uneven["classes"])[name]
-        highest = after["planned_max_utilization"]
-        assert figures["max_utilization"] == pytest.approx(highest, abs=0.002)
-        assert figures["stddev"] == pytest.approx(after["planned_stddev"], abs=0.002)
-        assert max_by_class(session)[name] == pytest.approx(highest, abs=0.002)
-        assert figures["max_utilization"] < then["max_utilization"]
-        assert figures["stddev"] < then["stddev"]
-    for name, space in by("name", even["pools"]).items():
-        assert space["free_bytes"] == pytest.approx(
-            by("name", predicted["pools"])[name]["planned_free_bytes"], rel=0.02)
+    uneven, after, wanted = [by("device_class", answer["classes"])
+                             for answer in (uneven, even, predicted)]
+    for name, figures in after.items():
+        for key in ("max_utilization", "stddev"):
+            told = wanted[name][f"planned_{key}"]
+            assert figures[key] == pytest.approx(told, abs=0.002)
+            assert figures[key] < uneven[name][key]
+    assert max_by_class(session) == pytest.approx(
+        {name: row["planned_max_utilization"] for name, row in wanted.items()}, abs=0.002)
+    free = by("name", even["pools"])
+    for row in predicted["pools"]:
+        told = row["planned_free_bytes"]
+        assert free[row["name"]]["free_bytes"] == pytest.approx(told, rel=0.02)
     assert even["room"]["bytes"] == pytest.approx(predicted["planned_room"]["bytes"], rel=0.02)
     again = optimize(session, "q")
     assert len(again["moves"]) <= len(plan["moves"]) // 10
@@ -54,9 +57,11 @@ def test_show_can_be_run_by_hand(session: Session) -> None:
     lines = run(session, "equilibrium show p").splitlines()
     comments = [line for line in lines if line.startswith("#")]
     commands = lines[len(comments):]
-    assert comments and "epoch 42" in comments[0]
+    assert comments
+    assert "epoch 42" in comments[0]
     assert commands == ask(session, "show p")["commands"]
-    assert commands and all(line.startswith("ceph osd pg-upmap-items ") for line in commands)
+    assert commands
+    assert all(line.startswith("ceph osd pg-upmap-items ") for line in commands)
     run(session, *commands)
     assert up_sets(session) == {**before, **plan["predicted_up"]}
     assert upmap_items(session) == plan["upmap_items"]

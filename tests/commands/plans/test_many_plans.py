@@ -10,7 +10,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, refused, run
+from ..asking import ask, refused, refuses, run
 
 
 @pytest.fixture
@@ -32,7 +32,8 @@ def making(session: Session) -> Any:
 def test_few_plans_are_in_the_making_at_once(held: Session) -> None:
     answers = [held.command(f"equilibrium optimize q{number}")[0] for number in range(30)]
     accepted = answers.count(0)
-    assert 1 < accepted <= 10 and answers == [0] * accepted + [-errno.EAGAIN] * (30 - accepted)
+    assert 1 < accepted <= 10
+    assert answers == [0] * accepted + [-errno.EAGAIN] * (30 - accepted)
     assert "being made" in refused(held, "equilibrium optimize other")[1]
     run(held, "equilibrium rm q0", "equilibrium optimize other")
     assert making(held) == {f"q{number}" for number in range(1, accepted)} | {"other"}
@@ -41,5 +42,5 @@ def test_few_plans_are_in_the_making_at_once(held: Session) -> None:
 def test_those_in_the_making_count_as_kept(held: Session, mocker: Any) -> None:
     mocker.patch("equilibrium_mgr.commands.base.MAX_PLANS", 3)
     run(held, *(f"equilibrium optimize q{number}" for number in range(3)))
-    assert refused(held, "equilibrium optimize q3")[0] == -errno.ENOSPC
-    assert refused(held, "equilibrium optimize q2")[0] == -errno.EAGAIN    # is being made already
+    refuses(held, "optimize q3", errno.ENOSPC)
+    refuses(held, "optimize q2", errno.EAGAIN)    # is being made already

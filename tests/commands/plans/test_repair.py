@@ -10,7 +10,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.scenarios.clusters import session_of
 
-from ..asking import ask, optimize, run
+from ..asking import ask, optimize, run, words
 
 #: Each breaks the pool's MSR rule; the monitor keeps them.
 BROKEN = {"1.0": (8, 0), "1.1": (4, 6), "1.2": (7, 1)}
@@ -35,7 +35,7 @@ def test_explain_shows_them(broken: Session) -> None:
     said = run(broken, "equilibrium explain")
     assert "break the CRUSH rule of 3 PGs: 1.0, 1.1, 1.2;" in " ".join(said.split())
     assert ask(broken, "explain")["broken_pgs"] == sorted(BROKEN)
-    said = " ".join(run(broken, "equilibrium explain 1.0").split())
+    said = words(broken, "explain 1.0")
     assert "optimize mend --repair" in said
     assert "not one of its CRUSH rule: its shards cannot be divided" in said
 

@@ -11,7 +11,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.scenarios.clusters import session_of
 
-from ..asking import ask, misplaced_ratio, optimize, refused, run, up_sets
+from ..asking import ask, misplaced_ratio, optimize, refuses, run, up_sets
 
 NEW_RULE = "osd crush rule create-replicated by-rack default rack hdd"
 
@@ -79,21 +79,7 @@ def test_freeze_does_not_act_on_a_look_from_before_the_change(
     run(session, "osd crush rule create-replicated by-osd default osd hdd", "sim run 30s")
     assert looked_at(session).command("equilibrium freeze --dry-run")[0] == 0
     run(session, "osd set norebalance", "osd pool set vms crush_rule by-osd")
-    assert refused(session, "equilibrium freeze")[0] == -errno.EAGAIN
+    refuses(session, "freeze", errno.EAGAIN)
     while session.command("equilibrium freeze --dry-run")[0] == -errno.EAGAIN:
         run(session, "sim run 5s")
     assert ask(session, "freeze")["shards"] > 100
-
-
-def test_what_cannot_be_prepared_is_refused(open_session: Callable[..., Session]) -> None:
-    session = looked_at(open_session(18))
-    assert refused(session, "equilibrium optimize p vms --rule nobody")[0] == -errno.ENOENT
-    for line, said in (("p --rule replicated_hdd", "needs the pools"),
-                       ("p vms --rule erasure_hdd", "not of the type of pool 'vms'"),
-                       ("p vms --rule replicated_ssd", "ceph equilibrium freeze")):
-        rc, err = refused(session, f"equilibrium optimize {line}")
-        assert rc == -errno.EINVAL and said in err
-    assert optimize(session, "p vms --rule replicated_hdd")["moves"] == []
-    run(session, "equilibrium on")   # which knows the rule in force alone, and moves shards back
-    rc, err = refused(session, "equilibrium optimize p vms --rule replicated_hdd --replace")
-    assert rc == -errno.EPERM and "'ceph equilibrium off'" in err

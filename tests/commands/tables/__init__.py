@@ -1,1 +1,1 @@
-"""Tables of pools and OSDs, and evaluations: their figures are those of the cluster."""
+"""Tables of pools: their figures are those of the cluster."""

@@ -1,13 +1,12 @@
 """`df`: Ceph's own figures, and free space that clients can really fill."""
 from __future__ import annotations
 
-import errno
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, refused, run
+from tests.commands.asking import ask
 from tests.support.few import few
 
 POOLS = ["backup", "vms", "cephfs_data", "cephfs_metadata", "fast", ".mgr"]
@@ -40,13 +39,3 @@ def test_filling_a_pool_in_the_simulator_ends_at_free(session: Session, pool: st
     """Of replicated and erasure-coded pools and two classes, as data lies now."""
     free = _pools(session)[pool]["free_bytes"]
     assert _written(session, pool, free) == pytest.approx(free, rel=_NEAR)
-
-
-def test_fullest_first_or_as_it_is_sorted(session: Session) -> None:
-    used = [pool["percent_used"] for pool in ask(session, "df")["pools"]]
-    assert used == sorted(used, reverse=True)
-    ids: List[int] = [pool["id"] for pool in ask(session, "df --sort id --limit 3")["pools"]]
-    assert ids == [1, 2, 3]
-    assert "... 3 more pools" in run(session, "equilibrium df --limit 3")
-    rc, sentence = refused(session, "equilibrium df --sort weight")
-    assert rc == -errno.EINVAL and "used, stored" in sentence

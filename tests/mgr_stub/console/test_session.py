@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import pytest
 
@@ -16,7 +17,9 @@ from mgr_stub.__main__ import main
 from mgr_stub.clock import parse_span
 from mgr_stub.console.session import Session
 from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.crush_cluster import run
 from tests.support.clusters.stub_states import load_fake
+from tests.support.tables import rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -26,25 +29,28 @@ def session(make_session: Callable[..., Any]) -> Any:
     return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
 
 
+def steps(session: Any) -> List[float]:
+    """Seconds from the start to each round."""
+    return [moment - session.clock.start for moment in session.module.steps]
+
+
 def test_virtual_time_and_rounds(session: Any) -> None:
-    start = session.clock.now
-    assert session.module.steps == [start]            # as a mgr starts serve() at once
-    session.command("sim run 5m")
-    assert session.clock.now == start + 300
-    assert session.module.steps == [start + 60 * n for n in range(6)]
-    session.command("sim run 30s")
-    session.command("sim run 30s")
-    assert session.module.steps[-1] == start + 360
+    assert steps(session) == [0]            # as a mgr starts serve() at once
+    run(session, "sim run 5m")
+    assert session.clock.elapsed() == 300
+    assert steps(session) == [0, 60, 120, 180, 240, 300]
+    run(session, "sim run 30s", "sim run 30s")
+    assert steps(session)[-1] == 360
 
 
 def test_requested_rounds(session: Any) -> None:
-    session.command("sim run 1s")
-    assert len(session.module.steps) == 1
-    session.command("config set mgr mgr/equilibrium/sleep_interval 10")
-    assert len(session.module.steps) == 2             # config_notify set the wakeup
+    run(session, "sim run 1s")
+    assert steps(session) == [0]
+    run(session, "config set mgr mgr/equilibrium/sleep_interval 10")
+    assert steps(session) == [0, 1]             # config_notify set the wakeup
     assert session.clock.elapsed() == 1
-    session.command("sim run 20s")
-    assert [moment - session.clock.start for moment in session.module.steps] == [0, 1, 11, 21]
+    run(session, "sim run 20s")
+    assert steps(session) == [0, 1, 11, 21]
 
 
 def test_jobs_run_after_the_command(session: Any) -> None:
@@ -54,8 +60,7 @@ def test_jobs_run_after_the_command(session: Any) -> None:
 
 
 def test_run_idle_waits_for_what_moves(session: Any) -> None:
-    session.command("osd pg-upmap-items 2.0 2 4")
-    assert session.command("sim run idle") == (0, "", "")
+    assert run(session, "osd pg-upmap-items 2.0 2 4", "sim run idle")[1] == ""
     assert not session.simulation.backfill.moving()
     assert session.clock.elapsed() >= 120
 
@@ -63,36 +68,9 @@ def test_run_idle_waits_for_what_moves(session: Any) -> None:
 def test_run_idle_is_bounded(session: Any) -> None:
     session.module.work = lambda: session.module.mon_command(
         {"prefix": "osd rm-pg-upmap-items", "pgid": "2.0"})
-    session.command("config set mgr mgr/equilibrium/sleep_interval 1d")
-    rc, out, err = session.command("sim run idle")
-    assert (rc, out) == (-110, "")
-    assert err == "the simulation is not idle after 60d0h"
-
-
-@pytest.mark.parametrize("line, text", [
-    ("sim", "is not known"), ("sim dance", "'sim dance' is not known"),
-    ("sim run", "needs a time span"), ("sim run 2 fortnights", "needs a time span"),
-    ("sim run 2x", "is not a time span"), ("sim run -1h", "is not a time span"),
-    ("sim save", "needs one file name"), ("sim save a b", "needs one file name"),
-    ("sim failover now", "takes no arguments"),
-    ("sim pool add x", "knows only"),
-])
-def test_unknown_sim_lines(session: Any, line: str, text: str) -> None:
-    rc, out, err = session.command(line)
-    assert (rc, out) == (-22, "") and text in err and "\n" not in err
-
-
-def test_other_lines(session: Any) -> None:
-    session.command("osd pg-upmap-items 2.0 2 osd.4")
-    assert "pg_upmap_items 2.0 [2,4]" in session.command("osd dump")[1]
-    assert json.loads(session.command("osd dump --format json")[1])["epoch"] == 11
-    assert len(json.loads(session.command("osd df -f json")[1])["nodes"]) == 6
-    assert session.command("osd df")[1].splitlines()[0].split()[0] == "ID"
-    assert session.command("osd set nonsense")[0] == -22
-    assert session.command("osd set pause")[2] == "pauserd,pausewr is set"
-    assert session.command("osd pg-upmap-items 2.0 2 x")[0] == -22
-    assert session.command("config set mgr a")[0] == -22
-    assert json.loads(session.command("health --format=json")[1])["status"] == "HEALTH_OK"
+    run(session, "config set mgr mgr/equilibrium/sleep_interval 1d")
+    assert session.command("sim run idle") == (
+        -110, "", "the simulation is not idle after 60d0h")
 
 
 def test_empty_lines_of_an_answer_are_dropped(session: Any) -> None:
@@ -101,10 +79,16 @@ def test_empty_lines_of_an_answer_are_dropped(session: Any) -> None:
     assert session.command_words(words) == (0, "head\n  row\n \nend\n", "")
 
 
-@pytest.mark.parametrize("text, seconds", [
-    ("90", 90), ("90s", 90), ("2h", 7200), ("1d12h", 129600), ("10 min", 600), ("1.5h", 5400)])
-def test_time_spans(text: str, seconds: float) -> None:
-    assert parse_span(text) == seconds
+@pytest.mark.parametrize("seconds, text", rows("""
+90        90
+90        90s
+7200      2h
+129600    1d12h
+600       10 min
+5400      1.5h
+"""))
+def test_time_spans(seconds: str, text: str) -> None:
+    assert parse_span(text) == float(seconds)
 
 
 class TestCommandLine:
@@ -118,57 +102,74 @@ class TestCommandLine:
 
     def test_output_goes_where_it_belongs(self, capsys: Any) -> None:
         assert main(["-c", "equilibrium echo a", "-c", "ceph equilibrium echo b"]) == 0
-        seen = capsys.readouterr()
-        assert seen.out == '["a", 7, "plain"]\n["b", 7, "plain"]\n'
-        assert seen.err == ""
+        assert capsys.readouterr() == ('["a", 7, "plain"]\n["b", 7, "plain"]\n', "")
 
     def test_the_first_failing_line_gives_the_exit_code(self, capsys: Any) -> None:
-        lines = ["equilibrium fail", "equilibrium echo a", "sim nonsense"]
-        assert main([word for line in lines for word in ("-c", line)]) == 2
-        seen = capsys.readouterr()
-        assert seen.out == 'half an answer\n["a", 7, "plain"]\n'
-        assert seen.err.splitlines()[0] == "Error ENOENT: no such thing"
-        assert seen.err.splitlines()[1].startswith("Error EINVAL: 'sim nonsense' is not known")
+        assert main(["-c", "equilibrium fail", "-c", "equilibrium echo a",
+                     "-c", "sim nonsense"]) == 2
+        out, err = capsys.readouterr()
+        assert out == 'half an answer\n["a", 7, "plain"]\n'
+        assert err.startswith("Error ENOENT: no such thing\n"
+                              "Error EINVAL: 'sim nonsense' is not known")
 
     def test_missing_state_file(self, capsys: Any, tmp_path: Path) -> None:
-        assert main(["--state", f"{tmp_path}/none.xz", "-c", "equilibrium echo a"]) == 2
-        seen = capsys.readouterr()
-        assert seen.out == ""
-        assert seen.err == f"Error ENOENT: {tmp_path}/none.xz: no such state file\n"
+        path = f"{tmp_path}/none.xz"
+        assert main(["--state", path, "-c", "equilibrium echo a"]) == 2
+        assert capsys.readouterr() == ("", f"Error ENOENT: {path}: no such state file\n")
 
-def run(*arguments: str, cwd: Path = ROOT, path: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=cwd, text=True,
-                          capture_output=True, timeout=120, check=False,
-                          env={**os.environ, "PYTHONHASHSEED": "random", "PYTHONPATH": path})
+
+def printed(*arguments: str, cwd: Path = ROOT, path: str = "") -> str:
+    """What the program prints; it has to succeed, and nothing may stand on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mgr_stub", *arguments], cwd=cwd, text=True, capture_output=True,
+        timeout=120, env={**os.environ, "PYTHONHASHSEED": "random", "PYTHONPATH": path})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def test_the_demo_cluster_is_read_from_a_zip(tmp_path: Path) -> None:
     zips = [shutil.make_archive(str(tmp_path / name), "zip", ROOT, name)
             for name in ("mgr_stub", "equilibrium_mgr")]
-    result = run("-c", "equilibrium status", cwd=tmp_path, path=os.pathsep.join(zips))
-    assert (result.returncode, result.stderr) == (0, "") and "automatic:" in result.stdout
+    assert "automatic:" in printed(
+        "-c", "equilibrium status", cwd=tmp_path, path=os.pathsep.join(zips))
 
 
 def test_demo() -> None:
-    result = run()
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    assert "$ ceph equilibrium on" in result.stdout
-    rows = [line.split() for line in result.stdout.splitlines()
-            if line.endswith(tuple("0123456789"))]
-    moments = [row for row in rows if row[0].endswith(("m", "s")) and "GiB" in row]
-    assert float(moments[-1][1].rstrip("%")) < float(moments[0][1].rstrip("%")) - 10
+    out = printed()
+    assert "$ ceph equilibrium on" in out
+    highest = [float(row) for row in re.findall(r"^ *[\dhm]+[ms] +([\d.]+)% .*GiB", out, re.M)]
+    assert highest[-1] < highest[0] - 10
 
 
 def test_what_operators_type_first(session: Any) -> None:
-    session.command("osd set noout")
-    said = {line: session.command(line)[1] for line in (
-        "ceph -s", "ceph df", "osd pool ls detail", "equilibrium -h")}
-    assert said["ceph -s"].split("\n") == [
-        "health: HEALTH_OK", *said["ceph -s"].split("\n")[1:-1], "pgs: 1 active+clean"]
-    assert "osd: 6 osds: 6 up, 6 in; " in said["ceph -s"] and "flags noout" in said["ceph -s"]
-    assert said["ceph df"].startswith("TOTAL ") and "MAX AVAIL" in said["ceph df"]
-    assert said["osd pool ls detail"].startswith("pool 2 '")
-    assert isinstance(json.loads(session.command("df -f json")[1])["pools"], list)
-    assert isinstance(json.loads(session.command("osd pool ls detail -f json")[1]), list)
-    assert "equilibrium later" in said["equilibrium -h"]
+    run(session, "osd set noout", "osd pg-upmap-items 2.0 2 osd.4")
+    status, df, pools, usage, dump, osds = run(
+        session, "ceph -s", "ceph df", "osd pool ls detail", "equilibrium -h", "osd dump",
+        "osd df")
+    assert status.startswith("health: HEALTH_OK\n")
+    assert status.endswith("\npgs: 1 active+clean")
+    assert "osd: 6 osds: 6 up, 6 in; " in status and "flags noout" in status
+    assert df.startswith("TOTAL ") and "MAX AVAIL" in df
+    assert pools.startswith("pool 2 '")
+    assert "equilibrium later" in usage
+    assert "pg_upmap_items 2.0 [2,4]" in dump
+    assert osds.split()[0] == "ID"
+
+
+def test_answers_in_json(session: Any) -> None:
+    dump, osds, health, df, pools = map(json.loads, run(
+        session, "osd dump --format json", "osd df -f json", "health --format=json",
+        "df -f json", "osd pool ls detail -f json"))
+    assert dump["epoch"] == 10 and len(osds["nodes"]) == 6
+    assert health["status"] == "HEALTH_OK"
+    assert len(df["pools"]) == len(pools) == 1
+
+
+@pytest.mark.parametrize("line", [
+    "osd set nonsense", "osd pg-upmap-items 2.0 2 x", "config set mgr a"])
+def test_lines_that_are_refused(session: Any, line: str) -> None:
+    assert session.command(line)[0] == -22
+
+
+def test_pause_is_two_flags(session: Any) -> None:
+    assert session.command("osd set pause")[2] == "pauserd,pausewr is set"

@@ -60,6 +60,16 @@ class Ceph:
         found: Dict[str, Any] = json.loads((self.out / "read.json").read_text())
         return found
 
+    def pgs(self) -> List[Dict[str, Any]]:
+        """The records of PGs in the file."""
+        return list(self.state()["pg_dump"]["pg_map"]["pg_stats"])
+
+    @property
+    def reported(self) -> List[Dict[str, Any]]:
+        """Those that `pg dump` answers; they can be changed."""
+        found: List[Dict[str, Any]] = self.answers["pg dump"]["pg_map"]["pg_stats"]
+        return found
+
     @property
     def asked(self) -> List[str]:
         return (self.folder / "asked").read_text().splitlines()

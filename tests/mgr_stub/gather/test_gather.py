@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -16,16 +17,30 @@ from mgr_stub import gather
 from mgr_stub.__main__ import main
 from mgr_stub.console.session import Session
 from tests.support.secrets import ADDRESS, SECRETS, with_secrets
+from tests.support.tables import rows
 
 from .conftest import Ceph
 
 
-def plan_of(path: Path, capsys: Any) -> List[str]:
+def output_of(path: Path, capsys: Any, *lines: str) -> str:
+    """The output of these lines for the cluster of a file."""
     capsys.readouterr()
-    assert main(["--state", str(path), "-c", "equilibrium optimize p",
-                 "-c", "equilibrium show p"]) == 0
-    lines: List[str] = capsys.readouterr().out.splitlines()[1:]
-    return lines
+    words = ["--state", str(path)]
+    for line in lines:
+        words += ["-c", line]
+    assert main(words) == 0
+    return str(capsys.readouterr().out)
+
+
+def plan_of(path: Path, capsys: Any) -> str:
+    """Without its first line."""
+    out = output_of(path, capsys, "equilibrium optimize p", "equilibrium show p")
+    return out.partition("\n")[2]
+
+
+def sets_of(stats: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """The up and acting sets of records of PGs."""
+    return {pg["pgid"]: (pg["up"], pg["acting"]) for pg in stats}
 
 
 @pytest.mark.parametrize("name, unpack", [
@@ -33,18 +48,17 @@ def plan_of(path: Path, capsys: Any) -> List[str]:
 def test_commands_are_named_and_the_file_plans(ceph: Ceph, capsys: Any, name: str,
                                                unpack: Callable[[bytes], bytes]) -> None:
     assert ceph.gather(name) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.split(" ", 3)[3].rpartition(" --format")[0] for line in shown[:-1]] == ceph.asked
-    assert "10 OSDs, 3 pools, 49 PGs at osdmap epoch" in shown[-1]
+    out, path = capsys.readouterr().out, ceph.out / name
+    assert re.findall(r"^\S+ \S+ \S+ (.*) --format", out, re.M) == ceph.asked
+    assert "10 OSDs, 3 pools, 49 PGs at osdmap epoch" in out.splitlines()[-1]
     assert os.listdir(ceph.out) == [name]
-    epoch = json.loads(unpack((ceph.out / name).read_bytes()))["osd_dump"]["epoch"]
-    assert plan_of(ceph.out / name, capsys)[0].endswith(f"osdmap epoch {epoch}:")
+    epoch = json.loads(unpack(path.read_bytes()))["osd_dump"]["epoch"]
+    assert plan_of(path, capsys).splitlines()[0].endswith(f"osdmap epoch {epoch}:")
 
 
 def test_the_page_says_that_it_is_from_a_file_and_of_when(ceph: Ceph, capsys: Any) -> None:
     stamp = ceph.state()["timestamp"]
-    assert main(["--state", str(ceph.out / "read.json"), "-c", "equilibrium report"]) == 0
-    page = capsys.readouterr().out
+    page = output_of(ceph.out / "read.json", capsys, "equilibrium report")
     assert f"(from a state file of {stamp[:10]} {stamp[11:16]} UTC)" in page
     assert "simulated" not in page
 
@@ -53,67 +67,69 @@ def test_release_and_options_are_those_of_the_cluster(ceph: Ceph) -> None:
     assert ceph.gather() == 0
     session = Session.from_state(str(ceph.out / "state.json"), release=None)
     assert f"ceph version {session.cluster.release}." in json.dumps(ceph.answers["versions"])
-    config = session.simulation.config
-    assert config.core("osd.3", "osd_max_backfills") == 7
-    assert config.core("osd.4", "osd_max_backfills") == 2
-    assert config.core("mgr", "mon_max_pg_per_osd") == 400
+    core = session.simulation.config.core
+    assert core("osd.3", "osd_max_backfills") == 7
+    assert core("osd.4", "osd_max_backfills") == 2
+    assert core("mgr", "mon_max_pg_per_osd") == 400
     session.close()
 
 
 def test_up_sets_are_of_the_osdmap(ceph: Ceph) -> None:
     """Whatever the PGs have reported."""
-    wanted = {pg["pgid"]: (pg["up"], pg["acting"])
-              for pg in ceph.state()["pg_dump"]["pg_map"]["pg_stats"]}
-    reported = ceph.answers["pg dump"]["pg_map"]["pg_stats"]
-    assert wanted == {pg["pgid"]: (pg["up"], pg["acting"]) for pg in reported}
-    for pg in reported:
+    wanted = sets_of(ceph.pgs())
+    assert wanted == sets_of(ceph.reported)
+    for pg in ceph.reported:
         pg["up"] = pg["acting"] = [0, 1, 2]
-    state = ceph.state()
-    assert wanted == {pg["pgid"]: (pg["up"], pg["acting"])
-                      for pg in state["pg_dump"]["pg_map"]["pg_stats"]}
+    assert sets_of(ceph.pgs()) == wanted
 
 
 def test_where_crush_cannot_be_computed(ceph: Ceph, capsys: Any) -> None:
     for bucket in ceph.answers["osd crush dump"]["buckets"]:
         bucket["alg"] = "new"
-    reported = ceph.answers["pg dump"]["pg_map"]["pg_stats"]
-    state = ceph.state()
+    assert sets_of(ceph.pgs()) == sets_of(ceph.reported)
     assert "up sets are those that PGs have reported" in capsys.readouterr().out
-    assert [pg["up"] for pg in state["pg_dump"]["pg_map"]["pg_stats"]] == [
-        pg["up"] for pg in reported]
 
 
 # -- anonymous ------------------------------------------------------------------------------------
+
+SECRET_OPTIONS = """
+client.secret         osd_max_backfills                    3
+mgr.secret            osd_max_backfills                    3
+mon.secret            osd_max_backfills                    3
+osd                   osd_max_backfills                    3                       host:secret-h0
+osd                   osd_max_backfills                    3                       class:secretssd
+mgr                   mgr/equilibrium/pools                a~secret~pool-2
+mgr                   mgr/dashboard/secret/server_addr     ADDRESS
+global                log_file                             /var/log/secret.log
+"""
+
 
 def with_all_secrets(answers: Dict[str, Any]) -> Dict[str, Any]:
     """The answers with names of every kind, the sections of options and masks among them."""
     text = json.dumps(answers).replace('"hdd"', '"ssd"').replace("~hdd", "~ssd")
     changed = json.loads(text.replace("127.0.0.1", ADDRESS))
     with_secrets({"osd_dump": changed["osd dump"], "crush_dump": changed["osd crush dump"]})
-    option = {"name": "osd_max_backfills", "value": "3", "level": "basic", "mask": "",
-              "can_update_at_runtime": True}
-    changed["config dump"] += [{**option, **other} for other in (
-        {"section": "client.secret"}, {"section": "mgr.secret"}, {"section": "mon.secret"},
-        {"section": "osd", "mask": "host:secret-h0"}, {"section": "osd", "mask": "class:secretssd"},
-        {"section": "mgr", "name": "mgr/equilibrium/pools", "value": "a~secret~pool-2"},
-        {"section": "mgr", "name": "mgr/dashboard/secret/server_addr", "value": ADDRESS},
-        {"section": "global", "name": "log_file", "value": "/var/log/secret.log"})]
-    for one in changed["pg dump"]["pg_map"]["osd_stats"]:
+    for section, name, value, mask in rows(SECRET_OPTIONS.replace("ADDRESS", ADDRESS)):
+        changed["config dump"].append(
+            {"section": section, "name": name, "value": value, "mask": mask, "level": "basic",
+             "can_update_at_runtime": True})
+    pg_map = changed["pg dump"]["pg_map"]
+    for one in pg_map["osd_stats"]:
         one["alerts"] = ["secret device"]
-    changed["pg dump"]["pg_map"]["pg_stats"][0]["secret"] = "secret"
+    pg_map["pg_stats"][0]["secret"] = "secret"
     return changed
 
 
 def test_anonymous_tells_no_names(ceph: Ceph, capsys: Any) -> None:
     ceph.answers = with_all_secrets(ceph.answers)
+    named, nameless = ceph.out / "named.json", ceph.out / "nameless.json"
     assert ceph.gather("named.json") == 0 and ceph.gather("nameless.json", "--anonymous") == 0
-    named, nameless = ((ceph.out / f"{one}.json").read_text() for one in ("named", "nameless"))
-    assert all(word in named for word in SECRETS)
+    text = nameless.read_text()
     for word in SECRETS:
-        where = nameless.find(word)
-        assert where < 0, nameless[max(0, where - 80):where + 80]
-    lines = [plan_of(ceph.out / f"{one}.json", capsys) for one in ("named", "nameless")]
-    assert [line.replace("secretssd", "nvmeclass00") for line in lines[0]] == lines[1]
+        assert word in named.read_text()
+        where = text.find(word)
+        assert where < 0, text[max(0, where - 80):where + 80]
+    assert plan_of(named, capsys).replace("secretssd", "nvmeclass00") == plan_of(nameless, capsys)
 
 
 # -- what fails -----------------------------------------------------------------------------------
@@ -127,36 +143,49 @@ def fails(ceph: Ceph, capsys: Any, text: str, name: str = "state.json") -> None:
     assert sorted(os.listdir(ceph.out)) == before
 
 
-DENIED = """echo 'Error EACCES: access denied: does your client key have mgr caps?' >&2; exit 13"""
+#: The command, its script, and words of the message.
+FAILURES = """
+pg dump         echo 'Error EACCES: access denied: does your client key have mgr caps?' >&2; exit 13
+  mgr caps?; the key needs: mon 'allow r' mgr 'allow r'
+osd dump          echo a; echo; echo '[errno 2] error connecting to the cluster' >&2; exit 1
+  'ceph osd dump' fails: [errno 2] error connecting to the cluster
+versions        echo 'Error initializing: ObjectNotFound(error calling conf_read_file)' >&2; exit 1
+  conf_read_file)NO_KEY
+versions          echo '-1 auth: unable to find a keyring on /etc/ceph/keyring' >&2; NO_RADOS
+  'ceph versions' fails: [errno 13] RADOS permission denied (error connecting to the cluster)NO_KEY
+osd dump          exit 5
+  'ceph osd dump' fails: no message
+pg dump           echo RAW STORAGE
+  does not answer in JSON: 'RAW STORAGE'
+osd crush dump    exit 0
+  does not answer in JSON: ''
+osd crush dump    echo '{}'
+  in another form than Ceph 16 to 20 do:
+pg dump           echo '{"pg_stats": []}'
+  in another form
+pg dump           echo '[]'
+  in another form
+osd crush dump    sed 's/: 0, .weight.:/: -1, "weight":/' 'osd crush dump'   # a circle
+  in another form
+pg dump           sed 's/omap_bytes.: [0-9]*/omap_bytes": 1e999/g' 'pg dump'
+  in another form
+pg dump           printf '%100000s' | tr ' ' '['
+  does not answer in JSON: '[[
+versions          kill -9 $$
+  'ceph versions' fails
+config dump       exec sleep 60
+  'ceph config dump' has not answered within 0.5 s
+""".replace("NO_KEY", gather._NO_KEY).replace("NO_RADOS", (
+    "echo '[errno 13] RADOS permission denied (error connecting to the cluster)' >&2; exit 13"))
 
 
 @pytest.mark.parametrize("ceph", [16], indirect=True)
-@pytest.mark.parametrize("command, script, text", [
-    ("pg dump", DENIED, "mgr caps?; the key needs: mon 'allow r' mgr 'allow r'"),
-    ("osd dump", "echo a; echo; echo '[errno 2] error connecting to the cluster' >&2; exit 1",
-     "'ceph osd dump' fails: [errno 2] error connecting to the cluster"),
-    ("versions", "echo 'Error initializing cluster client: ObjectNotFound(error calling"
-     " conf_read_file)' >&2; exit 1", f"conf_read_file){gather._NO_KEY}"),
-    ("versions", "echo '-1 auth: unable to find a keyring on /etc/ceph/keyring' >&2;"
-     " echo '[errno 13] RADOS permission denied (error connecting to the cluster)' >&2; exit 13",
-     f"'ceph versions' fails: [errno 13] RADOS permission denied (error connecting to the cluster)"
-     f"{gather._NO_KEY}"),
-    ("osd dump", "exit 5", "'ceph osd dump' fails: no message"),
-    ("pg dump", "echo RAW STORAGE", "does not answer in JSON: 'RAW STORAGE'"),
-    ("osd crush dump", "exit 0", "does not answer in JSON: ''"),
-    ("osd crush dump", "echo '{}'", "in another form than Ceph 16 to 20 do: "),
-    ("pg dump", "echo '{\"pg_stats\": []}'", "in another form"),
-    ("pg dump", "echo '[]'", "in another form"),
-    ("osd crush dump", "sed 's/: 0, .weight.:/: -1, \"weight\":/' 'osd crush dump'",
-     "in another form"),   # a circle
-    ("pg dump", "sed 's/omap_bytes.: [0-9]*/omap_bytes\": 1e999/g' 'pg dump'", "in another form"),
-    ("pg dump", "printf '%100000s' | tr ' ' '['", "does not answer in JSON: '[["),
-    ("versions", "kill -9 $$", "'ceph versions' fails"),
-    ("config dump", "exec sleep 60", "'ceph config dump' has not answered within 0.5 s"),
-])
+@pytest.mark.parametrize("command, script, text", re.findall(
+    r"^(\S.*?) {2,}(.*)\n +(.*)$", FAILURES, re.M))
 def test_what_fails(ceph: Ceph, capsys: Any, monkeypatch: pytest.MonkeyPatch, command: str,
                     script: str, text: str) -> None:
-    monkeypatch.setattr(gather, "TIMEOUT", 0.5 if "sleep" in script else 60)
+    if "sleep" in script:
+        monkeypatch.setattr(gather, "TIMEOUT", 0.5)
     ceph.behaves(command, script)
     fails(ceph, capsys, text)
 
@@ -205,12 +234,14 @@ def test_a_cluster_in_between(ceph: Ceph, capsys: Any, command: str, keys: List[
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
-    step = 1 + (command == "osd dump")   # of a pair of osdmaps the later one counts
-    (ceph.folder / f"{command}.{1 if 'crush_version' in keys else step}").write_text(
-        json.dumps(changed))
+    step = first = 1
+    if command == "osd dump":   # of a pair of osdmaps the later one counts
+        step = 2
+        first += "pools" in keys
+    ceph.answers[f"{command}.{first}"] = changed
     assert ceph.gather() == 0 and ceph.asked.count("pg dump") == 2
     for number in range(2 * step, 20, step):
-        (ceph.folder / f"{command}.{number}").write_text(json.dumps(changed))
+        ceph.answers[f"{command}.{number}"] = changed
     fails(ceph, capsys, text, "other.json")
 
 
@@ -218,9 +249,9 @@ def test_a_cluster_in_between(ceph: Ceph, capsys: Any, command: str, keys: List[
 def test_what_the_file_lacks_is_said(ceph: Ceph, capsys: Any) -> None:
     pg_map = ceph.answers["pg dump"]["pg_map"]
     del pg_map["pool_statfs"]
-    for pg in pg_map["pg_stats"]:
+    for pg in ceph.reported:
         del pg["stat_sum"]["num_objects_omap"]
-    pg_map["pg_stats"][3]["state"] = "unknown"
+    ceph.reported[3]["state"] = "unknown"
     pg_map["osd_stats"][2]["kb"] = 0
     ceph.answers["versions"]["osd"] = {"ceph version 15.2.17 (8a82819) octopus (stable)": 10}
     assert ceph.gather() == 0

@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Tuple
 
+import pytest
+
 from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.crush_cluster import run
 
 
-def test_some_osds_have_not_reported(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]),
-                                           clusters.pg("2.1", [1, 0, 3])]))
-    session.command("sim stats gap 10s 1")
-    get = session.mgr.get
-    progress = get("pg_progress")
-    assert progress["pg_ready"] is True            # true nevertheless
-    assert progress["pgs"]["2.1"]["state"] == "unknown"
-    assert progress["pgs"]["2.1"]["num_bytes"] == 0 < progress["pgs"]["2.0"]["num_bytes"]
-    assert get("pg_stats")["pg_stats"][1]["stat_sum"]["num_objects"] == 0
-    assert 1 not in {record["osd"] for record in get("osd_stats")["osd_stats"]}
-    assert get("pool_stats")["pool_stats"][0]["stat_sum"]["num_objects"] == 256
-    assert get("pg_status")["unknown_pgs_ratio"] == 0.5
-    assert get("pg_status")["pgs_by_pool_state"][0]["pg_state_counts"] == [
-        {"state_name": "active+clean", "count": 1}, {"state_name": "unknown", "count": 1}]
-    session.command("sim run 10s")
-    assert get("pg_progress")["pgs"]["2.1"]["state"] == "active+clean"
-    assert len(get("osd_stats")["osd_stats"]) == 6
-    assert "unknown_pgs_ratio" not in get("pg_status")
+@pytest.fixture
+def session(make_session: Callable[..., Any]) -> Any:
+    return make_session(clusters.state(
+        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
 
 
-def test_unreported_pgs_have_no_misplaced_objects(
-        make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2]),
-                                           clusters.pg("2.1", [1, 0, 3])]))
-    for line in ("osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 5s"):
-        assert session.command(line)[0] == 0
+def test_unreported_pgs_have_no_misplaced_objects(session: Any) -> None:
+    run(session, "osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 5s")
     both = session.mgr.get("pg_status")
-    session.command("sim stats gap 10s 1")
+    run(session, "sim stats gap 10s 1")
     one = session.mgr.get("pg_status")
     assert 0 < one["misplaced_objects"] < both["misplaced_objects"]
     assert one["misplaced_total"] * 2 == both["misplaced_total"]
-    session.command("sim stats gap 10s 0 1")
+    run(session, "sim stats gap 10s 0 1")
     assert "misplaced_objects" not in session.mgr.get("pg_status")
 
 
@@ -47,25 +31,24 @@ def numbers(session: Any) -> List[int]:
     return [record.get("seq", 0) for record in session.mgr.get("osd_stats")["osd_stats"]]
 
 
-def test_sequence_numbers_of_hanging_osds_stay(
-        make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
-    session.command("sim stats hang 10m 1")
+def test_sequence_numbers_of_hanging_osds_stay(session: Any) -> None:
+    run(session, "sim stats hang 10m 1")
     before = numbers(session)
-    session.command("sim run 5m")
-    assert [now > then for now, then in zip(numbers(session), before)] == [
-        True, False, True, True, True, True]
+    run(session, "sim run 5m")
+    later = [now > then for now, then in zip(numbers(session), before)]
+    assert later == [True, False, True, True, True, True]
     assert session.simulation.reports.hanging_since == {1: session.clock.now - 300.0}
-    session.command("sim run 5m")
-    assert all(now > then for now, then in zip(numbers(session), before))
+    run(session, "sim run 5m")
+    for now, then in zip(numbers(session), before):
+        assert now > then
 
 
-def test_command_in_the_middle_of_a_call(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+def test_command_in_the_middle_of_a_call(session: Any) -> None:
+    def flags() -> List[str]:
+        return list(session.mgr.get("osd_map")["flags_set"])
     told: List[Tuple[str, int]] = []
     session.listeners.append(lambda line, code: told.append((line, code)))
-    session.command("sim meanwhile before-get 2 sim flag set norebalance")
-    assert "norebalance" not in session.mgr.get("osd_map")["flags"]
-    assert not told
-    assert "norebalance" in session.mgr.get("osd_map")["flags"]
+    run(session, "sim meanwhile before-get 2 sim flag set norebalance")
+    assert "norebalance" not in flags() and not told
+    assert "norebalance" in flags()
     assert told == [("sim flag set norebalance", 0)]

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.crush_cluster import run
 from tests.support.units import GIB
 
 
@@ -19,68 +20,78 @@ def release(request: Any) -> int:
 def session(make_session: Callable[..., Any], release: int) -> Any:
     made = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2], objects=60),
                                         clusters.pg("2.1", [3, 4, 5], objects=60)]), release)
-    made.command("sim write-omap rep 4G")
+    run(made, "sim write-omap rep 4G")
     return made
 
 
-def reported(session: Any) -> Dict[str, int]:
-    pool = session.mgr.get("pool_stats")["pool_stats"][0]
-    osd = session.mgr.get("osd_stats")["osd_stats"][0]
-    return {"pgs": sum(pg["stat_sum"]["num_omap_bytes"]
-                       for pg in session.mgr.get("pg_stats")["pg_stats"]),
-            "pool": pool["stat_sum"]["num_omap_bytes"],
-            "store": pool["store_stats"]["omap_allocated"],
-            "df": session.mgr.get("df")["pools"][0]["stats"]["stored_omap"],
-            "osd": osd["statfs"]["omap_allocated"], "osd_kb": osd["kb_used_omap"] << 10}
+def reported(session: Any) -> Dict[str, float]:
+    """GiB of omap, as each structure of the mgr has it."""
+    get = session.mgr.get
+    pool = get("pool_stats")["pool_stats"][0]
+    osd = get("osd_stats")["osd_stats"][0]
+    sums = [pg["stat_sum"]["num_omap_bytes"] for pg in get("pg_stats")["pg_stats"]]
+    found = {
+        "pgs": sum(sums),
+        "pool": pool["stat_sum"]["num_omap_bytes"],
+        "store": pool["store_stats"]["omap_allocated"],
+        "df": get("df")["pools"][0]["stats"]["stored_omap"],
+        "osd": osd["statfs"]["omap_allocated"]}
+    assert osd["kb_used_omap"] << 10 == found["osd"]
+    return {name: count / GIB for name, count in found.items()}
+
+
+def used(session: Any, osd: int) -> float:
+    """GiB."""
+    return float(session.cluster.usage[osd].used / GIB)
 
 
 def test_omap_is_reported_after_a_deep_scrub(session: Any, release: int) -> None:
-    at_once = 1 if release >= 18 else 0
-    known = {"store": 12 * GIB, "df": 4 * GIB, "osd": 2 * GIB, "osd_kb": 2 * GIB}
-    shown = {name: count * at_once for name, count in known.items()}
-    assert reported(session) == {"pgs": 0, "pool": 0, **shown}
-    session.command("sim deep-scrub rep")
-    assert reported(session) == {"pgs": 4 * GIB, "pool": 4 * GIB, **shown}
-    session.command("sim write-omap rep 4G")
-    assert reported(session)["pgs"] == 4 * GIB        # as found by the last scrub
+    shown = dict.fromkeys(("pgs", "pool", "store", "df", "osd"), 0)
+    if release >= 18:
+        shown.update(store=12, df=4, osd=2)
+    assert reported(session) == shown
+    run(session, "sim deep-scrub rep")
+    shown.update(pgs=4, pool=4)
+    assert reported(session) == shown
+    run(session, "sim write-omap rep 4G")
+    assert reported(session)["pgs"] == 4        # as found by the last scrub
 
 
 def test_unreported_omap_moves_and_is_freed_late(session: Any) -> None:
-    used = {osd: usage.used for osd, usage in session.cluster.usage.items()}
-    session.command("osd pg-upmap-items 2.0 2 3")
-    session.command("sim run 5m")
-    assert session.cluster.usage[3].used - used[3] > 2 * GIB
-    assert session.cluster.usage[2].used - used[2] > -1.5 * GIB      # data and metadata
-    session.command(f"sim run {int(session.cluster.compaction_seconds)}s")
-    assert session.cluster.usage[2].used - used[2] < -3 * GIB
+    before = [used(session, osd) for osd in range(6)]
+    run(session, "osd pg-upmap-items 2.0 2 3", "sim run 5m")
+    assert used(session, 3) - before[3] > 2
+    assert used(session, 2) - before[2] > -1.5      # data and metadata
+    run(session, f"sim run {int(session.cluster.compaction_seconds)}s")
+    assert used(session, 2) - before[2] < -3
 
 
 def test_moved_omap_counts_until_compaction(session: Any, release: int) -> None:
-    session.command("sim compaction 1d")
-    session.command("sim compact 0 1 2 3 4 5")
-    before, used = reported(session)["store"], session.cluster.usage[2].used
-    session.command("osd pg-upmap-items 2.0 2 3")
-    session.command("sim run 1h")
+    run(session, "sim compaction 1d", "sim compact 0 1 2 3 4 5")
+    store, before = reported(session)["store"], used(session, 2)
+    run(session, "osd pg-upmap-items 2.0 2 3", "sim run 1h")
+    after = store
     if release >= 18:
-        assert reported(session)["store"] == before + 2 * GIB
-    assert session.cluster.usage[2].used - used > -1.5 * GIB
-    session.command("sim compact 2")
-    assert session.cluster.usage[2].used - used < -2.5 * GIB
-    session.command("sim run 2d")
-    assert session.cluster.usage[2].used >= 0 and reported(session)["store"] == (
-        before if release >= 18 else before - 2 * GIB)
+        assert reported(session)["store"] == store + 2
+    else:
+        after -= 2
+    assert used(session, 2) - before > -1.5
+    run(session, "sim compact 2")
+    assert used(session, 2) - before < -2.5
+    run(session, "sim run 2d")
+    assert used(session, 2) >= 0 and reported(session)["store"] == after
 
 
 def test_omap_written_out_is_reported(session: Any, release: int) -> None:
     """Of three copies those on two OSDs; later writes are hidden again."""
-    session.command("sim compact 0 1")
+    first, later = {16: ((2, 4), 2), 20: ((2, 12), 4)}[release]
+    run(session, "sim compact 0 1")
     known = reported(session)
-    assert known["osd"] == 2 * GIB
-    assert known["store"] == (12 if release >= 18 else 4) * GIB
-    session.command("sim write-omap rep 4G")
-    assert reported(session)["osd"] == (4 if release >= 18 else 2) * GIB
+    assert (known["osd"], known["store"]) == first
+    run(session, "sim write-omap rep 4G")
+    assert reported(session)["osd"] == later
 
 
 def test_require_osd_release(session: Any, release: int) -> None:
-    assert session.mgr.get("osd_map")["require_osd_release"] == {
-        16: "pacific", 20: "tentacle"}[release]
+    names = {16: "pacific", 20: "tentacle"}
+    assert session.mgr.get("osd_map")["require_osd_release"] == names[release]

@@ -34,7 +34,8 @@ class Page(HTMLParser):
             self.tables[-1][-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open and self._open[-1] == tag, (tag, self._open)
+        assert self._open, (tag, self._open)
+        assert self._open[-1] == tag, (tag, self._open)
         self._open.pop()
 
     def handle_data(self, data: str) -> None:
