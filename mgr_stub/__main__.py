@@ -37,10 +37,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command lines in order; the exit code is the errno of the first that fails."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if given[:1] == ["gather"]:
-        return gather(given[1:])
-    options = _parser().parse_args(given)
+    if arguments is None:
+        arguments = sys.argv[1:]
+    if arguments[:1] == ["gather"]:
+        return gather(arguments[1:])
+    options = _parser().parse_args(arguments)
     collect_less_often()
     try:
         session = Session.from_state(options.state, release=options.release, seed=options.seed,
@@ -76,8 +77,12 @@ def _print_answer(rc: int, out: str, err: str, aside: bool = False) -> int:
     """Prints an answer like the `ceph` command, on stderr if `aside`; returns the exit code for
     it."""
     if out:
-        print(out if not out.endswith("\n") else out[:-1],
-              file=sys.stderr if aside else sys.stdout, flush=True)
+        stream = sys.stdout
+        if aside:
+            stream = sys.stderr
+        if out.endswith("\n"):
+            out = out[:-1]
+        print(out, file=stream, flush=True)
     if rc:
         print(f"Error {error_name(rc)}: {err}", file=sys.stderr, flush=True)
     elif err:

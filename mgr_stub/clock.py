@@ -71,7 +71,9 @@ def parse_span(text: str) -> float:
         raise invalid("an empty text is not a time span")
     while rest:
         part = _SPAN_PART.match(rest)
-        unit = part.group(2) or "s" if part else ""
+        unit = ""
+        if part:
+            unit = part.group(2) or "s"
         if part is None or unit not in _SPAN_UNITS:
             raise invalid(f"'{text}' is not a time span such as 90s, 2h or 1d12h")
         total += float(part.group(1)) * _SPAN_UNITS[unit]

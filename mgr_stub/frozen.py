@@ -46,16 +46,16 @@ def thawed(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: thawed(inner) for key, inner in value.items()}
     if isinstance(value, (tuple, list)):
-        return [thawed(inner) for inner in value]
+        return list(map(thawed, value))
     return value
 
 
 def _frozen_dict(value: Dict[Any, Any]) -> ReadOnlyDict:
-    return ReadOnlyDict([(key, frozen(inner)) for key, inner in value.items()])
+    return ReadOnlyDict(zip(value, map(frozen, value.values())))
 
 
 def _frozen_items(value: Any) -> Any:
-    return tuple([frozen(inner) for inner in value])
+    return tuple(map(frozen, value))
 
 
 _FREEZE: Dict[type, Callable[[Any], Any]] = {

@@ -93,7 +93,7 @@ def gather(path: str, anonymous: bool) -> None:
         raise StubError(errno.EEXIST, f"{path} exists already; name another file")
     if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise StubError(errno.EACCES, f"{path}: no file can be made in {folder}")
-    state = gathered(anonymous, lambda command: _ask(command, say), say)
+    state = gathered(anonymous, partial(_ask, say=say), say)
     write_state(path, state)
     osd_map = state["osd_dump"]
     kib = os.path.getsize(path) / 1024
@@ -106,6 +106,12 @@ def gather(path: str, anonymous: bool) -> None:
 
 def _without(record: Json, keys: Container[str]) -> Json:
     return {key: value for key, value in record.items() if key not in keys}
+
+
+def _as_placed(record: Json, placed: OsdMap) -> Json:
+    """Returns what is kept of a PG's record, with the sets that CRUSH computes."""
+    kept = {key: value for key, value in record.items() if key in _KEPT_OF_PG}
+    return {**kept, "up": placed.up[record["pgid"]], "acting": placed.acting(record["pgid"])}
 
 
 def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], None]) -> Json:
@@ -138,9 +144,7 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
             pool_statfs=[(row["poolid"], row["osd"], row["allocated"], row["data_stored"])
                          for row in pg_map.get("pool_statfs", ())])
         state: Json = module.dump_state(reading, anonymous).data
-        state["pg_dump"]["pg_map"]["pg_stats"] = [{
-            **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
-            "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
+        state["pg_dump"]["pg_map"]["pg_stats"] = [_as_placed(pg, placed) for pg in pgs]
         state.update(versions=versions, config_dump=options)
         for sentence in _lacking(osd_map, pg_map, versions):
             say(sentence)
@@ -172,7 +176,10 @@ def _maps(ask: Callable[[str], Any]) -> List[Json]:
 
 
 def _pgids(osd_map: Json) -> Set[str]:
-    return {pgid for pool in osd_map["pools"] for pgid in pgids_of(pool["pool"], pool)}
+    found: Set[str] = set()
+    for pool in osd_map["pools"]:
+        found.update(pgids_of(pool["pool"], pool))
+    return found
 
 
 def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> OsdMap:
@@ -195,8 +202,9 @@ def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> Os
 def _is_wanted(option: Mapping[str, Any]) -> bool:
     """Returns True if the simulation knows the option of Ceph: a number, for all daemons of a kind
     or one OSD."""
-    return (CORE_OPTIONS.get(option["name"], ("str",))[0] != "str" and not option.get("mask")
-            and _SECTION.fullmatch(option["section"]) is not None)
+    if CORE_OPTIONS.get(option["name"], ("str",))[0] == "str" or option.get("mask"):
+        return False
+    return _SECTION.fullmatch(option["section"]) is not None
 
 
 def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
@@ -212,11 +220,13 @@ def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
         told.append(f"{len(silent)} OSDs that are in have no statistics: nothing is moved to them")
     if not pg_map.get("pool_statfs"):
         told.append("OSDs do not tell how much each pool takes: they count as alike")
-    if any("num_objects_omap" not in pg["stat_sum"] for pg in pg_map["pg_stats"][:1]):
-        told.append("PGs do not tell which objects have omap: it is taken as spread evenly")
-    majors = [int(found) for found in re.findall(r"ceph version (\d+)", json.dumps(versions))]
-    if majors and min(majors) < 16:
-        told.append(f"a daemon runs Ceph {min(majors)}: equilibrium works from Ceph 16 on, and"
+    for pg in pg_map["pg_stats"][:1]:
+        if "num_objects_omap" not in pg["stat_sum"]:
+            told.append("PGs do not tell which objects have omap: it is taken as spread evenly")
+    majors = map(int, re.findall(r"ceph version (\d+)", json.dumps(versions)))
+    oldest = min(majors, default=16)
+    if oldest < 16:
+        told.append(f"a daemon runs Ceph {oldest}: equilibrium works from Ceph 16 on, and"
                     " plays this cluster as such a one")
     return told
 
@@ -239,11 +249,13 @@ def _ask(command: str, say: Callable[[str], None]) -> Any:
                         f"'ceph {command}' has not answered within {TIMEOUT} s") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        denied = any(word in said[-1] for word in ("denied", "EACCES", "EPERM"))
-        helps = "; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""
+        code = errno.EIO
+        helps = ""
+        if re.search("denied|EACCES|EPERM", said[-1]):
+            code = errno.EACCES
+            helps = "; the key needs: mon 'allow r' mgr 'allow r'"
         if re.search("keyring|conf_read_file", " ".join(said)):
             helps = _NO_KEY
-        code = errno.EACCES if denied else errno.EIO
         raise StubError(code, f"'ceph {command}' fails: {said[-1]}{helps}")
     try:
         return json.loads(done.stdout)

@@ -126,7 +126,7 @@ class Cluster:
         mapping.
         """
         full = self.map.full_upmaps.get(pg.pgid)
-        if full is None or any(self.is_out(osd) for osd in full):
+        if full is None or any(map(self.is_out, full)):
             return pg.raw or ()
         return full
 
@@ -170,7 +170,7 @@ class Cluster:
         """Returns the number of writes that the log of a PG keeps, by the mean number of PG shards
         of an OSD.
         """
-        shards = sum(len(osds) for osds in self.map.up.values())
+        shards = sum(map(len, self.map.up.values()))
         return min(self.max_log_entries, log_length(shards / max(1, len(self.map.osds))))
 
     def drop_pg(self, pg: Pg) -> None:

@@ -63,7 +63,7 @@ def acting_by_log(pg: Pg, up: Mapping, size: int, min_size: int,
     `is_async`.
     """
     costly = (pg.writes or 0) > ASYNC_MIN_COST
-    new = {place for place in pg.transfers}
+    new = set(pg.transfers)
     if pg.erasure:
         acting, excluded = _positions(pg, up, min_size, costly, is_up)
     else:
@@ -121,7 +121,7 @@ def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool,
             acting[position] = old
     excluded: AsyncTargets = []
     for position, osd in sorted(pg.transfers, key=lambda place: place[1], reverse=True):
-        present = sum(1 for member in acting if member != NONE)
+        present = len(acting) - acting.count(NONE)
         if costly and present > min_size:
             acting[position] = NONE
             excluded.append((position, osd))

@@ -11,7 +11,8 @@ from ..clock import format_time
 from ..crush.hashes import NONE, stable_mod
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import MapChange, OsdMap, up_from_mapping
-from ..osdmap.upmap import Items, Mapping, apply_items, with_primary, with_primary_first
+from ..osdmap.upmap import (
+    Items, Mapping, apply_items, with_holes, with_primary, with_primary_first)
 from .cluster import Cluster
 from .pg import Pg, pg_order
 from .raw_mapping import Topology
@@ -29,8 +30,10 @@ def prepare(cluster: Cluster, change: MapChange) -> Set[str]:
     if not change.moves_data:
         return set()
     before = cluster.topology()
-    after = Topology(cluster.crush if change.crush is None else CrushMap(change.crush),
-                     {**before.osds, **change.osds}, {**before.pools, **change.pools})
+    crush = cluster.crush
+    if change.crush is not None:
+        crush = CrushMap(change.crush)
+    after = Topology(crush, {**before.osds, **change.osds}, {**before.pools, **change.pools})
     touched = _heal(cluster, before, after)
     raws = cluster.raw_mapping.follow(list(cluster.pgs.values()), before, after)
     for pgid, raw in raws.items():
@@ -106,7 +109,7 @@ def _hold_as_mapped(cluster: Cluster, pg: Pg) -> None:
     """Adds the down OSDs that the PG is mapped to: they still hold its shards."""
     mapped = cluster.mapped_osds(pg)
     serving = {osd for osd in mapped if osd != NONE and cluster.map.is_up(osd)}
-    down = [NONE if osd in serving else osd for osd in mapped]
+    down = with_holes(mapped, serving)
     if pg.erasure:
         pg.held = tuple(new if old == NONE else old for old, new in zip(pg.held, down))
     else:
@@ -184,8 +187,9 @@ def _delete_pool(cluster: Cluster, pool_id: int) -> None:
 
 def _delete_pg(cluster: Cluster, pg: Pg) -> None:
     """Removes a PG and its bytes; the caller updates the osdmap's tables."""
-    for position, osd in pg.held_places() if pg.movable else ():
-        cluster.release_shard(pg.pool_id, osd, pg.shard, position)
+    if pg.movable:
+        for position, osd in pg.held_places():
+            cluster.release_shard(pg.pool_id, osd, pg.shard, position)
     for (position, osd), transfer in pg.transfers.items():
         cluster.release_shard(pg.pool_id, osd, transfer.accounted, position)
     for (position, osd), shard in pg.strays.items():
@@ -220,10 +224,11 @@ class UpSets(Dict[str, Mapping]):
 
     def _up(self, pgid: str) -> Mapping:
         pg = self._cluster.pgs.get(pgid)
-        raw = None if pg is None else self._raw_of(pg)
-        if pg is None or raw is None:
-            return self._base.up[pgid]
-        return _up(pg, raw, self._after)
+        if pg is not None:
+            raw = self._raw_of(pg)
+            if raw is not None:
+                return _up(pg, raw, self._after)
+        return self._base.up[pgid]
 
     def _raw_of(self, pg: Pg) -> Optional[Mapping]:
         pool = self._after.pools[pg.pool_id]
@@ -258,7 +263,7 @@ def _up(pg: Pg, raw: Mapping, osdmap: OsdMap) -> Mapping:
     def is_out(osd: int) -> bool:
         return osdmap.exists(osd) and osdmap.reweight(osd) <= 0
     full = osdmap.full_upmaps.get(pg.pgid)
-    if full is not None and not any(is_out(osd) for osd in full):
+    if full is not None and not any(map(is_out, full)):
         raw = full
     mapped = with_primary(apply_items(raw, osdmap.upmap_items.get(pg.pgid, ()), is_out),
                           osdmap.chosen_primaries.get(pg.pgid), is_out)
@@ -277,6 +282,6 @@ def with_reweights(cluster: Cluster, base: OsdMap, crush: CrushMap, osdmap: OsdM
     for osd, reweight in reweights.items():
         if osd in osds:   # Ceph's map has a weight for every id; only existing OSDs are mapped to
             osds[osd] = {**osds[osd], "weight": max(0.0, min(1.0, reweight)),
-                         "in": 1 if reweight > 0 else 0}
+                         "in": int(reweight > 0)}
     after = replace(osdmap, osds=osds, epoch=osdmap.epoch + 1)
     return replace(after, up=UpSets(cluster, base, crush, after))

@@ -17,7 +17,9 @@ def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
     if blockers_of(cluster, pg):
         return cluster.map.acting(pg.pgid)
     up = cluster.map.up.get(pg.pgid, ())
-    before = cluster.map.acting(pg.pgid) if cluster.log_recovery else None
+    before = None
+    if cluster.log_recovery:
+        before = cluster.map.acting(pg.pgid)
     return acting_of(pg, up, cluster.size_of(pg), cluster.min_size_of(pg), cluster.map.is_up,
                      before)
 
@@ -29,9 +31,10 @@ def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:
     if acting != up:
         return acting
     unable = nonprimary_shards(cluster.map.pools[pg.pool_id])
-    primary = cluster.map.up_primary(pg.pgid) if unable else NONE
-    if primary in up and up.index(primary) in unable:
-        return up
+    if unable:
+        primary = cluster.map.up_primary(pg.pgid)
+        if primary in up and up.index(primary) in unable:
+            return up
     return None
 
 
@@ -44,16 +47,16 @@ def blockers_of(cluster: Cluster, pg: Pg) -> Set[int]:
     blockers: Set[int] = set()
     for members in pg.past_intervals:
         down = {osd for osd in members if osd != NONE and not cluster.map.is_up(osd)}
-        alive = sum(1 for osd in members if osd != NONE) - len(down)
+        alive = len(members) - members.count(NONE) - len(down)
         if down and alive < cluster.map.data_chunks(pg.pool_id):
-            blockers |= {osd for osd in down if cluster.map.exists(osd)}
+            blockers.update(filter(cluster.map.exists, down))
     return blockers
 
 
 def record_interval(cluster: Cluster, pg: Pg) -> None:
     """Records the acting set of a PG that has peered; a clean PG forgets the earlier ones."""
     acting = cluster.map.acting(pg.pgid)
-    present = sum(1 for osd in acting if osd != NONE)
+    present = len(acting) - acting.count(NONE)
     if blockers_of(cluster, pg):
         return
     if not pg.transfers and present == cluster.size_of(pg):

@@ -8,7 +8,7 @@ from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 from ..crush.hashes import NONE
 from ..frozen import ReadOnlyDict
 from ..osdmap.upmap import Mapping
-from .usage import NOTHING, ShardBytes
+from .usage import NOTHING, ShardBytes, share
 
 #: States of a PG in the state file that the simulation can move; a PG in another state stays on its
 #: OSDs, and its report stays that of the file.
@@ -48,7 +48,9 @@ class Transfer:
         #: Bytes copied so far.
         self.copied = copied
         #: The part of them that the target's statistics already show.
-        self.accounted = shard.part(copied) if copied else NOTHING
+        self.accounted = NOTHING
+        if copied:
+            self.accounted = shard.part(copied)
         #: Bytes per second at present.
         self.rate = 0.0
         self.by_log = False
@@ -74,7 +76,9 @@ class Transfer:
         """Returns the bytes to be copied until others of its PG get objects as well, or it is
         complete.
         """
-        return (self.total if self.ahead is None else self.ahead.copied) - self.copied
+        if self.ahead is None:
+            return self.total - self.copied
+        return self.ahead.copied - self.copied
 
     @property
     def missing(self) -> float:
@@ -227,6 +231,12 @@ class Pg(PgHistory):
         """Returns True if the file shows nothing worse than a missing OSD."""
         return not self.has_full_upmap and set(self.file_state.split("+")) <= _HEALABLE_STATES
 
+    def place_of(self, position: int, osd: int) -> Place:
+        """Returns the place of a shard, whose position counts in erasure-coded pools alone."""
+        if self.erasure:
+            return position, osd
+        return 0, osd
+
     def holders(self) -> List[int]:
         """Returns the OSDs with complete data."""
         return [osd for osd in self.held if osd != NONE]
@@ -274,7 +284,7 @@ class Pg(PgHistory):
         """
         if not self.transfers:
             return self.recovered_bytes
-        least = min(transfer.accounted.total / transfer.total if transfer.total else 0.0
+        least = min(share(transfer.accounted.total, transfer.total)
                     for transfer in self.transfers.values())
         return self.recovered_bytes + int(self.num_bytes * least)
 

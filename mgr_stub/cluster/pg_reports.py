@@ -92,16 +92,23 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
         return _peering_state(cluster, pg, peering), counts
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
-    if any(cluster.map.is_up(osd) for osd in acting) and blockers_of(cluster, pg):
-        return "down" if acting == up else "down+remapped", counts
+    if any(map(cluster.map.is_up, acting)) and blockers_of(cluster, pg):
+        if acting == up:
+            return "down", counts
+        return "down+remapped", counts
     if pg.withheld_by:
-        return "activating+degraded" if acting == up else "activating+remapped", counts
+        if acting == up:
+            return "activating+degraded", counts
+        return "activating+remapped", counts
     state = peered_state(pg, up, acting, cluster.size_of(pg), cluster.min_size_of(pg),
                          cluster.map.is_up, counts)
     if state == CLEAN and _is_merging(cluster, pg):
         return PREMERGE, counts
-    state += "+inconsistent" if pg.inconsistent else ""
-    return state + "+scrubbing" if pg.scrub_until > cluster.clock.now else state, counts
+    if pg.inconsistent:
+        state += "+inconsistent"
+    if pg.scrub_until > cluster.clock.now:
+        state += "+scrubbing"
+    return state, counts
 
 
 def _is_merging(cluster: Cluster, pg: Pg) -> bool:

@@ -88,10 +88,15 @@ def _has(pg: Pg, place: int, osd: int) -> bool:
     return transfer is not None and transfer.serves
 
 
+def _member(osds: Mapping, place: int) -> int:
+    """Returns the OSD at a position; NONE after the last one."""
+    if place < len(osds):
+        return osds[place]
+    return NONE
+
+
 def _alive(pg: Pg, place: int, is_up: Callable[[int], bool]) -> int:
-    if place >= len(pg.held):
-        return NONE
-    osd = pg.held[place]
+    osd = _member(pg.held, place)
     if osd != NONE and is_up(osd):
         return osd
     return NONE
@@ -105,9 +110,9 @@ def peered_counts(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
         return _replicated_counts(pg, up, acting, size)
     misplaced = degraded = 0
     for place in range(size):
-        new = up[place] if place < len(up) else NONE
-        old = acting[place] if place < len(acting) else NONE
-        missing = pg.num_objects if new == NONE else _missing(pg, place, new)
+        new = _member(up, place)
+        old = _member(acting, place)
+        missing = _missing(pg, place, new)
         if old != NONE and old != new:
             misplaced += missing
         else:
@@ -146,7 +151,9 @@ def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
         return Counts(misplaced, degraded)
     missing = sorted((_missing(pg, 0, osd) for osd in up), reverse=True)
     missing[:0] = [pg.num_objects] * (size - len(up))
-    old = sum(1 for osd in pg.held if osd not in up) if pg.backfilling else 0
+    old = 0
+    if pg.backfilling:
+        old = sum(osd not in up for osd in pg.held)
     return Counts(sum(missing[:old]), sum(missing[old:]))
 
 
@@ -166,8 +173,8 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
 def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
              is_up: Callable[[int], bool], counts: Counts) -> str:
     """Returns the state of a PG that has peered, in Ceph's terms and their order."""
-    places = enumerate(acting) if pg.erasure else ((0, osd) for osd in acting)
-    serving = [osd for place, osd in places if osd != NONE and _has(pg, place, osd)]
+    serving = [osd for place, osd in enumerate(acting)
+               if osd != NONE and _has(pg, *pg.place_of(place, osd))]
     if not serving:
         if not any(osd != NONE and is_up(osd) for osd in acting):
             return "stale+undersized+degraded+peered"  # no OSD is left to report
@@ -176,7 +183,9 @@ def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
         return "incomplete"
     enough = len(serving) >= min_size
     waiting = bool(pg.transfers)
-    names = ["active"] if enough else []
+    names: List[str] = []
+    if enough:
+        names.append("active")
     by_log = waiting and any(transfer.by_log for transfer in pg.transfers.values())
     # `degraded` is shown until the first object is recovered, even if no object is degraded
     untouched = is_by_log(pg) and not any(transfer.copied for transfer in pg.transfers.values())
@@ -207,7 +216,7 @@ def _progress(pg: Pg, running: str, kind: str) -> str:
 
 def priority_of(pg: Pg, acting: Mapping, size: int, min_size: int, degraded: int) -> int:
     """Returns Ceph's priority of a reservation: PGs with fewer copies come first."""
-    present = sum(1 for osd in acting if osd != NONE)
+    present = len(acting) - acting.count(NONE)
     if present < min_size:
         return 220 + min_size - present
     if pg.transfers and all(transfer.by_log for transfer in pg.transfers.values()):

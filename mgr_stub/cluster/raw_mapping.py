@@ -197,7 +197,9 @@ def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
 
 def _maps_to(pg: Pg, osds: Set[int]) -> bool:
     """Returns True if CRUSH chooses one of the OSDs for the PG, or did when it was read."""
-    origin = () if pg.origin is None else pg.origin[0]
+    origin: Mapping = ()
+    if pg.origin is not None:
+        origin = pg.origin[0]
     return any(not osds.isdisjoint(mapping or ()) for mapping in (pg.raw, pg.crush, origin))
 
 

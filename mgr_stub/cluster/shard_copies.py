@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Optional, Set
 
 from ..crush.hashes import NONE
-from ..osdmap.upmap import Mapping
+from ..osdmap.upmap import Mapping, with_holes
 from . import peering
 from .cluster import Cluster
 from .pg import Pg, Place, Transfer
@@ -18,8 +18,9 @@ DONE_BYTES = 0.5
 def account_copied(cluster: Cluster, pg: Pg) -> None:
     """Makes the statistics of the OSDs show the bytes copied of a PG."""
     for place, transfer in pg.transfers.items():
-        done = transfer.remaining <= DONE_BYTES
-        here = transfer.shard if done else transfer.shard.part(transfer.copied)
+        here = transfer.shard
+        if transfer.remaining > DONE_BYTES:
+            here = transfer.shard.part(transfer.copied)
         if here is not transfer.accounted:
             cluster.store(pg.pool_id, transfer.target, here.minus(transfer.accounted), place[0])
             transfer.accounted = here
@@ -44,7 +45,9 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         kept = old.pop(place, None) or _resumed_transfer(cluster, pg, place, source)
         transfer = kept or _new_transfer(cluster, pg, place, source)
         transfer.is_new = kept is None
-        transfer.source = NONE if is_blocked else _reader(cluster, pg, up, source)
+        transfer.source = NONE
+        if not is_blocked:
+            transfer.source = _reader(cluster, pg, up, source)
         if transfer.source != NONE:
             transfers[place] = transfer
         else:  # no OSD is left to copy from
@@ -82,8 +85,9 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     pg.transfers, pg.withheld_by = {}, frozenset()
     pg.backfilling = False
     more = int(cluster.copy_overhead.get(pg.pool_id, 0.0) * pg.shard.data)
-    for position, osd in arrived if more else ():
-        cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0), position)
+    if more:
+        for position, osd in arrived:
+            cluster.store(pg.pool_id, osd, ShardBytes(more, 0, 0), position)
     update_holders(cluster, pg, arrived)
     pg.short_logs &= {*pg.held, *(osd for _, osd in pg.strays)}
     update_num_pgs(cluster, before, cluster.members(pg))
@@ -110,7 +114,9 @@ def update_holders(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
 def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     up = cluster.map.up.get(pg.pgid, ())
     whole = len(up) == cluster.size_of(pg) and NONE not in up
-    mapped = up if whole else cluster.mapped_osds(pg)
+    mapped = up
+    if not whole:
+        mapped = cluster.mapped_osds(pg)
     if pg.erasure:
         held = list(pg.held) + [NONE] * (len(mapped) - len(pg.held))
         for place, osd in enumerate(mapped):
@@ -134,7 +140,7 @@ def mark_missed_writes(cluster: Cluster, pg: Pg) -> None:
     before = cluster.members(pg)
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
-            pg.set_aside((place if pg.erasure else 0, osd))
+            pg.set_aside(pg.place_of(place, osd))
     if pg.erasure:
         pg.held = tuple(NONE if place in pg.strays else place[1] for place in enumerate(pg.held))
     else:
@@ -148,7 +154,7 @@ def lose_osd_data(cluster: Cluster, pg: Pg, osd: int) -> None:
     if osd in pg.held:
         cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard), pg.held.index(osd))
         if pg.erasure:
-            pg.held = tuple(NONE if member == osd else member for member in pg.held)
+            pg.held = with_holes(pg.held, (osd,))
         else:
             pg.held = tuple(member for member in pg.held if member != osd)
     for place in [place for place in pg.strays if place[1] == osd]:

@@ -24,6 +24,13 @@ _STATFS_KEYS = ("total", "available", "internally_reserved", "allocated", "data_
                 "omap_allocated", "internal_metadata")
 
 
+def share(part: float, whole: float, of_nothing: float = 0.0) -> float:
+    """Returns the part ÷ the whole; `of_nothing` if there is no whole."""
+    if whole > 0:
+        return part / whole
+    return of_nothing
+
+
 class ShardBytes(NamedTuple):
     """Bytes of one shard of a PG on an OSD, by the statistics that count them."""
 
@@ -177,7 +184,9 @@ class PoolUsage:
         Empty if the file's own are shown.
         """
         sums: Dict[int, Dict[str, int]] = {}
-        for record in self.dump() if self._has_begun else ():
+        if not self._has_begun:
+            return sums
+        for record in self.dump():
             of_pool = sums.setdefault(record["poolid"], {"allocated": 0, "data_stored": 0})
             for key in of_pool:
                 of_pool[key] += record[key]
@@ -262,5 +271,5 @@ def position_ratios(size: int, data_chunks: int, chunk: int,
     by_shard: List[int] = [
         -(-(whole * chunk + max(0, min(chunk, rest - shard * chunk))) // _PAGE) * _PAGE
         for shard in range(data_chunks)]
-    return tuple(by_shard[position if position < data_chunks else 0]
-                 * data_chunks / object_bytes for position in range(size))
+    by_shard += by_shard[:1] * (size - data_chunks)   # parity
+    return tuple(taken * data_chunks / object_bytes for taken in by_shard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import chain
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..cluster import pg_reports
@@ -13,7 +14,7 @@ from ..errors import Answer, invalid
 from ..events import osd_events, pool_events
 from ..mgr.mon_queries import answer_to, health_status
 from ..mgr.mgr import Mgr
-from ..osdmap.osd_map import MapChange
+from ..osdmap.osd_map import MapChange, status_of
 from ..simulation.simulation import Simulation
 from ..state.state_file import osd_df_nodes
 from .sim_arguments import command, parse_number, parse_osd, parse_ratio, parse_whole
@@ -32,11 +33,10 @@ def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
 def _without_format(words: List[str]) -> Tuple[List[str], bool]:
     plain: List[str] = []
     wanted_json = False
-    queue = list(words)
-    while queue:
-        word = queue.pop(0)
+    rest = iter(words)
+    for word in rest:
         if word in ("--format", "-f"):
-            wanted_json = "json" in (queue.pop(0) if queue else "")
+            wanted_json = "json" in next(rest, "")
         elif word.startswith("--format="):
             wanted_json = "json" in word
         else:
@@ -45,11 +45,8 @@ def _without_format(words: List[str]) -> Tuple[List[str], bool]:
 
 
 def _send(mgr: Mgr, command: Dict[str, Any]) -> Answer:
-    answers: List[Answer] = []
-    mgr.simulation.monitor.submit_from(
-        "client", json.dumps(command), lambda rc, out, err: answers.append((rc, out, err)))
-    mgr.commit()
-    return answers[0]
+    with mgr.lock:
+        return mgr.simulation.answer_to("client", command)
 
 
 def _pg_and_osds(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
@@ -57,7 +54,7 @@ def _pg_and_osds(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
         if not words:
             raise invalid("Invalid command: missing required parameter pgid(<pgid>)")
         return _send(mgr, {"prefix": prefix, "pgid": words[0],
-                           "id": [parse_osd(word) for word in words[1:]]})
+                           "id": list(map(parse_osd, words[1:]))})
     return run
 
 
@@ -71,8 +68,9 @@ def _one_argument(prefix: str, name: str) -> Callable[[Mgr, List[str], bool], An
 
 
 def _group(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
-    return lambda mgr, words, _: _send(
-        mgr, {"prefix": prefix, "flags": "".join(words[:1]), "who": words[1:]})
+    def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
+        return _send(mgr, {"prefix": prefix, "flags": "".join(words[:1]), "who": words[1:]})
+    return run
 
 
 def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
@@ -93,14 +91,17 @@ def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
 def _changing(usage: str, act: Callable[..., Any],
               *parsers: Callable[[str], Any]) -> Callable[[Mgr, List[str], bool], Answer]:
     """Returns a command that changes the cluster at once."""
-    run = command(usage, act, *parsers)
-    return lambda mgr, words, _: (0, run(mgr.simulation, words), "")
+    change = command(usage, act, *parsers)
+
+    def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
+        return 0, change(mgr.simulation, words), ""
+    return run
 
 
 def _set_ratio(simulation: Simulation, ratio: float, place: int) -> None:
     """Sets a ratio. Ceph accepts the three in any order; the simulation does not."""
-    ratios = [simulation.cluster.map.ratio(name)
-              for name in ("nearfull_ratio", "backfillfull_ratio", "full_ratio")]
+    ratios = list(map(simulation.cluster.map.ratio,
+                      ("nearfull_ratio", "backfillfull_ratio", "full_ratio")))
     ratios[place] = ratio
     osd_events.set_full_ratios(simulation, *ratios)
 
@@ -119,9 +120,16 @@ def _crush(edit: Callable[..., Dict[str, Any]]) -> Callable[..., None]:
 def _replicated_rule(mgr: Mgr, words: List[str], _: bool) -> Answer:
     if not 3 <= len(words) <= 4:
         raise invalid("it is: osd crush rule create-replicated NAME ROOT TYPE [CLASS]")
-    _crush(lambda dump, name, *place: with_rule(
-        dump, name, 1, replicated_steps(dump, *place)))(mgr.simulation, *words)
+    _crush(_with_replicated_rule)(mgr.simulation, *words)
     return 0, "", ""
+
+
+def _with_replicated_rule(dump: Dict[str, Any], name: str, *place: str) -> Dict[str, Any]:
+    return with_rule(dump, name, 1, replicated_steps(dump, *place))
+
+
+def _with_bucket_moved(dump: Dict[str, Any], name: str, place: str) -> Dict[str, Any]:
+    return with_bucket_moved(dump, name, place.split("=")[-1])
 
 
 def _pool_set(simulation: Simulation, name: str, variable: str, value: str) -> None:
@@ -134,7 +142,7 @@ def _pool_set(simulation: Simulation, name: str, variable: str, value: str) -> N
 
 
 def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
-    nodes = [{"id": osd, "status": "up" if entry["up"] else "down"}
+    nodes = [{"id": osd, "status": status_of(entry)}
              for osd, entry in sorted(mgr.cluster.map.osds.items())]
     nodes = [node for node in nodes if not words or node["status"] in words]
     if wanted_json:
@@ -162,8 +170,8 @@ def _osd_dump(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     lines = [f"epoch {dump['epoch']}", f"flags {dump['flags']}",
              f"require_min_compat_client {dump['require_min_compat_client']}"]
     for pgid in sorted(mgr.cluster.map.upmap_items, key=pg_order):
-        pairs = ",".join(str(osd) for pair in mgr.cluster.map.upmap_items[pgid] for osd in pair)
-        lines.append(f"pg_upmap_items {pgid} [{pairs}]")
+        osds = chain.from_iterable(mgr.cluster.map.upmap_items[pgid])
+        lines.append(f"pg_upmap_items {pgid} [{','.join(map(str, osds))}]")
     return 0, "\n".join(lines), ""
 
 
@@ -219,13 +227,17 @@ def _pools(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     pools = list(mgr.cluster.map.pools.values())
     line = ("pool {pool} '{pool_name}' size {size} min_size {min_size} crush_rule {crush_rule}"
             " pg_num {pg_num} pg_num_target {pg_num_target}")
-    return 0, json.dumps(pools) if wanted_json else "\n".join(
-        line.format(**{"pg_num_target": pool["pg_num"], **pool}) for pool in pools), ""
+    if wanted_json:
+        return 0, json.dumps(pools), ""
+    lines = [line.format(**{"pg_num_target": pool["pg_num"], **pool}) for pool in pools]
+    return 0, "\n".join(lines), ""
 
 
 def _mgr_services(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     shown = {name: uri for name, uri in mgr.services.items() if uri}
-    return 0, json.dumps(shown, indent=None if wanted_json else 4), ""
+    if wanted_json:
+        return 0, json.dumps(shown), ""
+    return 0, json.dumps(shown, indent=4), ""
 
 
 def _progress(mgr: Mgr, words: List[str], _: bool) -> Answer:
@@ -260,8 +272,8 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
         "osd reweight OSD WEIGHT", osd_events.reweight, parse_osd, parse_number),
     "osd crush reweight": _changing("osd crush reweight NAME WEIGHT", osd_events.crush_reweight,
                                     parse_osd, parse_number),
-    "osd crush move": _changing("osd crush move NAME TYPE=BUCKET", _crush(
-        lambda dump, name, place: with_bucket_moved(dump, name, place.split("=")[-1])), str, str),
+    "osd crush move": _changing("osd crush move NAME TYPE=BUCKET", _crush(_with_bucket_moved),
+                                str, str),
     "osd crush add-bucket": _changing("osd crush add-bucket NAME TYPE", _crush(with_bucket),
                                       str, str),
     "osd crush rule create-replicated": _replicated_rule,

@@ -41,9 +41,7 @@ def picture(host: ModuleHost) -> str:
     host.course.sample(host.cluster, host.clock.elapsed(), is_last=True)
     course = host.course
     classes = host.cluster.crush.classes
-    handler = find_handler(host.handlers, ["equilibrium", "status"])
-    told: Dict[str, Any] = {} if handler is None or host.module is None else json.loads(
-        host.call_handler(handler, {"format": "json"})[1])
+    told = _told(host)
     bounds = {row["device_class"]: row["bound_utilization"] for row in told.get("classes", ())
               if row["bound_utilization"] is not None}
     limit = told.get("limits", {}).get("max_misplaced_ratio")
@@ -52,7 +50,7 @@ def picture(host: ModuleHost) -> str:
         sorted({*of_class.values(), *bounds}))}   # a bound may be of several classes
     nearfull = host.cluster.map.ratio("nearfull_ratio")
     span = max(course.times[-1], 1.0)
-    unit = next((unit for unit in _UNITS if span >= 2.0 * unit[1]), _UNITS[-1])
+    unit = _unit(span)
 
     shapes = [_text(0.0, 16.0, "Utilization of each OSD over time", ' font-weight="600"')]
     y = 34.0
@@ -64,8 +62,9 @@ def picture(host: ModuleHost) -> str:
                        _text(226.0, y, f"bound {bounds[name]:.2%}")]
         y += 17.0
 
-    levels = [nearfull, *bounds.values(), *[
-        value for values in course.used.values() for value in values if value == value]]
+    levels = [nearfull, *bounds.values()]
+    for values in course.used.values():
+        levels += [value for value in values if value == value]
     low = math.floor(10.0 * min(levels)) / 10.0
     high = math.ceil(20.0 * max(levels) + 0.2) / 20.0
     upper = _Panel(y + 2.0, _HEIGHT, low, high, span)
@@ -82,9 +81,9 @@ def picture(host: ModuleHost) -> str:
     y = y + _HEIGHT + 42.0
     lower = _Panel(y, _LOW_HEIGHT, 0.0, 1.5 * most, span)
     shapes += [_text(0.0, y - 8.0, "Misplaced object copies"), *lower.frame(unit[1], [0.0, most]),
-               lower.curve("m", course.times, course.misplaced), *[
-                   lower.level("m d", ratio, f"limit {100.0 * ratio:.3g}%")
-                   for ratio in (limit,) if ratio is not None]]
+               lower.curve("m", course.times, course.misplaced)]
+    if limit is not None:
+        shapes.append(lower.level("m d", limit, f"limit {100.0 * limit:.3g}%"))
     y += _LOW_HEIGHT + 34.0
     shapes.append(_text((_LEFT + _RIGHT) / 2.0, y - 4.0, f"{unit[0]} of virtual time",
                         ' text-anchor="middle"'))
@@ -96,6 +95,23 @@ def picture(host: ModuleHost) -> str:
             ' font-size="12" font-family="system-ui, -apple-system, Roboto, sans-serif">'
             f'<style>{_STYLE}</style><rect class="b" x="-6" y="-4" width="{width}"'
             f' height="{height}"/>\n{drawn}</svg>\n')
+
+
+def _told(host: ModuleHost) -> Dict[str, Any]:
+    """Returns the module's status; nothing without a module, or of one that has none."""
+    handler = find_handler(host.handlers, ["equilibrium", "status"])
+    if handler is None or host.module is None:
+        return {}
+    told: Dict[str, Any] = json.loads(host.call_handler(handler, {"format": "json"})[1])
+    return told
+
+
+def _unit(span: float) -> Tuple[str, float]:
+    """Returns the largest unit that a span has at least two of, else the smallest."""
+    for unit in _UNITS:
+        if span >= 2.0 * unit[1]:
+            break
+    return unit
 
 
 def _step(span: float) -> float:

@@ -36,7 +36,9 @@ class Prompt(cmd.Cmd):
         self._show = show
         self._is_terminal = sys.stdin.isatty()
         self._runs = False   # a command
-        self.prompt = "equilibrium> " if self._is_terminal else ""
+        self.prompt = ""
+        if self._is_terminal:
+            self.prompt = "equilibrium> "
         #: Exit code of the first command that failed; 0 at a terminal, because people have seen it.
         self.code = 0
         if readline is not None:
@@ -63,12 +65,14 @@ class Prompt(cmd.Cmd):
                 print()
             return True
         self._runs = True
+        code = 0
         if words[:1] == ["help"]:
             code = self._show(*self._help(words[1:]))
-        else:
-            code = self._show(*self._session.command(line)) if words else 0
+        elif words:
+            code = self._show(*self._session.command(line))
         self._runs = False
-        self.code = self.code or (0 if self._is_terminal else code)
+        if not self._is_terminal:
+            self.code = self.code or code
         return False
 
     def _names(self) -> List[str]:
@@ -80,16 +84,21 @@ class Prompt(cmd.Cmd):
         if words == ["sim"]:
             return 0, sim_commands.HELP, ""
         if not words:
-            return 0, _HELP + "\n".join(sorted([
-                f"{name:33} {shorten(handlers[name].description, 66, placeholder=' ...')}"
-                for name in handlers] + list(mon_commands.NAMES))), ""
+            lines = list(mon_commands.NAMES)
+            for name, known in handlers.items():
+                lines.append(f"{name:33} {shorten(known.description, 66, placeholder=' ...')}")
+            return 0, _HELP + "\n".join(sorted(lines)), ""
         handler = find_handler(handlers, words[words[0] == "ceph":])
         if handler is None:
             error: StubError = invalid(f"no help on '{' '.join(words)}'; 'help' lists commands")
             return error.code, "", error.message
-        return 0, "\n".join([f"{handler.prefix}: {handler.description}", *(
-            f"    {'' if argument.required else '--'}{argument.describe()}"
-            for argument in handler.arguments)]), ""
+        lines = [f"{handler.prefix}: {handler.description}"]
+        for argument in handler.arguments:
+            dashes = "--"
+            if argument.required:
+                dashes = ""
+            lines.append(f"    {dashes}{argument.describe()}")
+        return 0, "\n".join(lines), ""
 
     # -- completion ---------------------------------------------------------------------------
 

@@ -7,14 +7,15 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from ..clock import parse_span
 from ..errors import StubError, invalid
 from ..monitor.config import parse_value
+from ..monitor.group_flags import osd_number
 
 
 def parse_osd(word: str) -> int:
     """Returns the number of `3` or `osd.3`."""
-    text = word[len("osd."):] if word.startswith("osd.") else word
-    if not (text.isascii() and text.isdigit()):
+    osd = osd_number(word)
+    if osd is None:
         raise invalid(f"'{word}' is not an OSD")
-    return int(text)
+    return osd
 
 
 def parse_whole(word: str) -> int:
@@ -61,10 +62,12 @@ def parse_rate(word: str) -> float:
     if not slash or not span:
         raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
     negative = amount.startswith("-")
-    seconds = parse_span(span if span[0].isdigit() else "1" + span)
+    if not span[0].isdigit():
+        span = "1" + span
+    seconds = parse_span(span)
     if seconds <= 0:
         raise invalid(f"'{word}' is not a rate such as 10G/1h, nor 0")
-    bytes_per_second = parse_size(amount[1:] if negative else amount) / seconds
+    bytes_per_second = parse_size(amount[negative:]) / seconds
     if negative:
         return -bytes_per_second
     return bytes_per_second
@@ -72,8 +75,9 @@ def parse_rate(word: str) -> float:
 
 def parse_jump(word: str) -> float:
     """Returns the seconds of a time span with a sign: `-1h`."""
-    sign = -1.0 if word.startswith("-") else 1.0
-    return sign * parse_span(word[1:] if word[:1] in ("-", "+") else word)
+    if word.startswith("-"):
+        return -parse_span(word[1:])
+    return parse_span(word[word.startswith("+"):])
 
 
 def parse_on_off(word: str) -> bool:
@@ -122,7 +126,7 @@ def command(usage: str, act: Callable[..., Any],
         elif len(words) < len(parsers):
             raise invalid(f"it is: sim {usage}")
         else:
-            values[-1:] = [[parsers[-1](word) for word in words[len(parsers) - 1:]]]
+            values[-1:] = [list(map(parsers[-1], words[len(parsers) - 1:]))]
         answer = act(target, *values)
         if isinstance(answer, str):
             return answer

@@ -32,9 +32,13 @@ def _pool_create(simulation: Simulation, words: List[str]) -> str:
     name, = exact_words(plain, 1, usage)
     if "pg_num" not in named or "size" not in named:
         raise invalid(f"it is: sim {usage}")
+    pg_num = parse_whole(named["pg_num"])
+    size = parse_whole(named["size"])
+    data_chunks = None
+    if "k" in named:
+        data_chunks = parse_whole(named["k"])
     pool_id = pool_events.create_pool(
-        simulation, name, parse_whole(named["pg_num"]), parse_whole(named["size"]),
-        parse_whole(named["k"]) if "k" in named else None, named.get("rule"))
+        simulation, name, pg_num, size, data_chunks, named.get("rule"))
     return f"created pool '{name}' with the id {pool_id}"
 
 
@@ -47,10 +51,34 @@ def _osd_allocation(simulation: Simulation, words: List[str]) -> str:
         shard_events.set_allocation, pool_id=pool), parse_number, parse_osd)(simulation, plain)
 
 
-def _of_pool(act: Callable[[Simulation, int, Any], None]) -> Callable[[Simulation, str, Any], None]:
+def _of_pool(act: Callable[..., None]) -> Callable[..., None]:
     """Returns the action on a pool, for the pool's name."""
-    return lambda simulation, name, value: act(
-        simulation, pool_events.pool_id_of(simulation, name), value)
+    return lambda simulation, name, *values: act(
+        simulation, pool_events.pool_id_of(simulation, name), *values)
+
+
+def _of_host(act: Callable[[Simulation, List[int]], None]) -> Callable[[Simulation, str], None]:
+    """Returns the action on the OSDs of a host, for the host's name."""
+    return lambda simulation, name: act(simulation, osd_events.osds_of(simulation, name))
+
+
+def _set_tier(simulation: Simulation, name: str, base: str) -> None:
+    if base == "-":
+        pool_events.set_tier(simulation, name, None)
+    else:
+        pool_events.set_tier(simulation, name, base)
+
+
+def _swell(simulation: Simulation, pool_id: int, ratio: float) -> None:
+    simulation.cluster.copy_overhead[pool_id] = ratio
+
+
+def _set_compaction_time(simulation: Simulation, span: float) -> None:
+    simulation.cluster.compaction_seconds = span
+
+
+def _set_deletion_time(simulation: Simulation, span: float) -> None:
+    set_span(simulation.cluster, simulation.schedule, span)
 
 
 def _write(simulation: Simulation, name: str, wanted: int) -> str:
@@ -72,21 +100,17 @@ _TABLE: Dict[str, Any] = {
     "osd lose": ("N", osd_events.lose, parse_osd),
     "osd full-ratios": ("NEARFULL BACKFILLFULL FULL", osd_events.set_full_ratios,
                         parse_ratio, parse_ratio, parse_ratio),
-    "host down": ("NAME", lambda simulation, name: osd_events.mark_down(
-        simulation, osd_events.osds_of(simulation, name)), str),
-    "host up": ("NAME", lambda simulation, name: osd_events.mark_up(
-        simulation, osd_events.osds_of(simulation, name)), str),
+    "host down": ("NAME", _of_host(osd_events.mark_down), str),
+    "host up": ("NAME", _of_host(osd_events.mark_up), str),
     "pool rm": ("NAME", pool_events.remove_pool, str),
     "pool pg_num": ("NAME N", pool_events.set_pg_num, str, parse_whole),
-    "pool tier": ("NAME BASE|-", lambda simulation, name, base: pool_events.set_tier(
-        simulation, name, None if base == "-" else base), str, str),
+    "pool tier": ("NAME BASE|-", _set_tier, str, str),
     "pool optimize": ("NAME CHUNK", _of_pool(shard_events.optimize_pool), str, parse_size),
     "stretch": ("off|healthy|degraded|recovering", cluster_events.set_stretch_mode, str),
     "write": ("POOL SIZE", _write, str, parse_size),
     "delete": ("POOL SIZE", pool_events.delete, str, parse_size),
     "grow": ("POOL SIZE/SPAN", pool_events.grow, str, parse_rate),
-    "swell": ("POOL RATIO", _of_pool(lambda simulation, pool_id, ratio: (
-        simulation.cluster.copy_overhead.update({pool_id: ratio}))), str, parse_number),
+    "swell": ("POOL RATIO", _of_pool(_swell), str, parse_number),
     "flag set": ("NAME", cluster_events.set_flag, str),
     "flag unset": ("NAME", partial(cluster_events.set_flag, enabled=False), str),
     "peering": ("SPAN", cluster_events.set_peering_time, parse_span),
@@ -94,20 +118,17 @@ _TABLE: Dict[str, Any] = {
     "scrub": ("PGID SPAN", cluster_events.scrub, str, parse_span),
     "inconsistent": ("PGID on|off", cluster_events.set_inconsistent, str, parse_on_off),
     "write-omap": ("POOL SIZE", _of_pool(omap_events.write), str, parse_size),
-    "deep-scrub": ("POOL", lambda simulation, name: omap_events.deep_scrub(
-        simulation, pool_events.pool_id_of(simulation, name)), str),
+    "deep-scrub": ("POOL", _of_pool(omap_events.deep_scrub), str),
     "compact": ("N...", omap_events.compact, parse_osd),
-    "compaction": ("SPAN", lambda simulation, span: (
-        setattr(simulation.cluster, "compaction_seconds", span)), parse_span),
-    "deletion": ("SPAN", lambda simulation, span: (
-        set_span(simulation.cluster, simulation.schedule, span)), parse_span),
+    "compaction": ("SPAN", _set_compaction_time, parse_span),
+    "deletion": ("SPAN", _set_deletion_time, parse_span),
 }
 
 def _backfill_rate(simulation: Simulation, words: List[str]) -> str:
     if not words:
         raise invalid("it is: sim backfill rate SIZE [N...]")
     cluster_events.set_backfill_rate(
-        simulation, parse_size(words[0]), [parse_osd(word) for word in words[1:]])
+        simulation, parse_size(words[0]), list(map(parse_osd, words[1:])))
     return ""
 
 

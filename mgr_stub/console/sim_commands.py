@@ -79,7 +79,7 @@ def run(host: ModuleHost, words: List[str], run_line: Callable[[str], None]) -> 
 
     `run_line` runs the line of an interrupting command when its call comes.
     """
-    name = words[0] if words else ""
+    name = "".join(words[:1])
     if name == _MEANWHILE:
         return 0, sim_mgr_commands.interrupt_call(host, words[1:], run_line), ""
     if name in _HANDLERS:
@@ -129,8 +129,9 @@ def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
         host.run_next_round()
         if report is not None:
             report()
-        is_quiet = not was_busy and not host.busy() and epoch == host.cluster.map.epoch
-        quiet = quiet + 1 if is_quiet else 0
+        quiet += 1
+        if was_busy or host.busy() or epoch != host.cluster.map.epoch:
+            quiet = 0
 
 
 def _into_file(name: str, write: Callable[[ModuleHost, str], None]

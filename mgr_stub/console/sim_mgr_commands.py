@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import attrgetter
 from typing import Any, Callable, Dict, List, Optional
 
 from ..clock import parse_span
@@ -17,14 +19,18 @@ Command = Callable[[ModuleHost, List[str]], str]
 
 def _mgr_fail(host: ModuleHost, words: List[str]) -> str:
     plain, named = split_options(words, ("takeover",))
-    takeover: Optional[float] = parse_span(named["takeover"]) if "takeover" in named else None
+    takeover: Optional[float] = None
+    if "takeover" in named:
+        takeover = parse_span(named["takeover"])
     if not plain:
         host.kill_mgr(takeover)
         return ""
     usage = "mgr fail [at POINT [COUNT]] [takeover=SPAN]"
     if plain[0] != "at" or len(plain) not in (2, 3):
         raise invalid(f"it is: sim {usage}")
-    count = parse_whole(plain[2]) if len(plain) == 3 else 1
+    count = 1
+    if len(plain) == 3:
+        count = parse_whole(plain[2])
     if count < 1:
         raise invalid("COUNT is 1 or more")
     try:
@@ -47,13 +53,28 @@ def interrupt_call(host: ModuleHost, words: List[str], run_line: Callable[[str],
     if call == "send_command":
         raise invalid("a batch is handed over in one piece; take after-map, which comes before it")
     line = " ".join(words[2:])
-    host.interrupt_at(call, after, parse_whole(words[1]), lambda: run_line(line))
+    host.interrupt_at(call, after, parse_whole(words[1]), partial(run_line, line))
     return ""
 
 
 def _fault(name: str) -> Callable[[ModuleHost, float], None]:
-    """Sets a fault of the monitor."""
-    return lambda host, value: setattr(host.simulation.monitor.faults, name, value)
+    """Returns the action that sets a fault of the monitor."""
+    def act(host: ModuleHost, value: float) -> None:
+        setattr(host.simulation.monitor.faults, name, value)
+    return act
+
+
+def _calls(path: str, *first: Any) -> Callable[..., Any]:
+    """Returns the action that calls a method of the host or of a part of it, first with these
+    arguments.
+    """
+    def act(host: ModuleHost, *values: Any) -> Any:
+        return attrgetter(path)(host)(*first, *values)
+    return act
+
+
+def _connect(host: ModuleHost, connected: bool) -> None:
+    host.mgr.mon_connected = connected
 
 
 def _stats_noise(host: ModuleHost, words: List[str]) -> str:
@@ -61,7 +82,7 @@ def _stats_noise(host: ModuleHost, words: List[str]) -> str:
         raise invalid("it is: sim stats noise RATIO [SPAN]")
     reports = host.simulation.reports
     reports.noise = parse_ratio(words[0])
-    reports.noise_seconds = max(REPORT_SECONDS, parse_span(words[1]) if words[1:] else 0.0)
+    reports.noise_seconds = max([REPORT_SECONDS, *map(parse_span, words[1:])])
     return ""
 
 
@@ -73,23 +94,20 @@ def _balancer_disable(host: ModuleHost) -> None:
 
 #: Arguments, action, and the parser of each argument, by command.
 _TABLE: Dict[str, Any] = {
-    "failover": ("", lambda host: host.failover()),
+    "failover": ("", _calls("failover")),
     "mon delay": ("SPAN", _fault("delay"), parse_span),
     "mon reject": ("RATIO", _fault("reject_ratio"), parse_ratio),
     "mon lose": ("RATIO", _fault("lose_ratio"), parse_ratio),
     "mon drop": ("RATIO", _fault("drop_ratio"), parse_ratio),
-    "mon down": ("", lambda host: setattr(host.mgr, "mon_connected", False)),
-    "mon up": ("", lambda host: setattr(host.mgr, "mon_connected", True)),
-    "stats freeze": ("SPAN", lambda host, span: host.simulation.reports.freeze(span),
-                     parse_span),
-    "stats lag": ("SPAN", lambda host, span: host.simulation.reports.lag(span), parse_span),
-    "stats gap": ("SPAN N...", lambda host, span, osds: (
-        host.simulation.reports.set_unreported(span, osds)), parse_span, parse_osd),
-    "stats hang": ("SPAN N...", lambda host, span, osds: host.simulation.reports.hang(span, osds),
-                   parse_span, parse_osd),
-    "clock jump": ("SPAN", lambda host, span: host.clock.jump(span), parse_jump),
-    "balancer on": ("", lambda host: host.mgr.balancer.command(["on"])),
-    "balancer off": ("", lambda host: host.mgr.balancer.command(["off"])),
+    "mon down": ("", partial(_connect, connected=False)),
+    "mon up": ("", partial(_connect, connected=True)),
+    "stats freeze": ("SPAN", _calls("simulation.reports.freeze"), parse_span),
+    "stats lag": ("SPAN", _calls("simulation.reports.lag"), parse_span),
+    "stats gap": ("SPAN N...", _calls("simulation.reports.set_unreported"), parse_span, parse_osd),
+    "stats hang": ("SPAN N...", _calls("simulation.reports.hang"), parse_span, parse_osd),
+    "clock jump": ("SPAN", _calls("clock.jump"), parse_jump),
+    "balancer on": ("", _calls("mgr.balancer.command", ["on"])),
+    "balancer off": ("", _calls("mgr.balancer.command", ["off"])),
     "balancer disable": ("", _balancer_disable),
 }
 

@@ -132,7 +132,9 @@ class DumpEditor:
         for entries in self.choose_args.values():
             positions = _positions(entries)
             summed: Dict[int, List[float]] = {}
-            for number in self.buckets if positions else ():
+            if not positions:
+                continue
+            for number in self.buckets:
                 self._sum_weight_set(entries, number, positions, summed)
 
     def _sum_weight_set(self, entries: Dict[int, Arguments], number: int, positions: int,
@@ -149,7 +151,7 @@ class DumpEditor:
                     below = self._sum_weight_set(entries, entry["id"], positions, summed)
                     for position, weights in enumerate(args["weight_set"]):
                         weights[place] = below[position]
-            summed[number] = [sum(weights) for weights in args["weight_set"]]
+            summed[number] = list(map(sum, args["weight_set"]))
         return summed[number]
 
     def _arguments(self, number: int) -> List[Arguments]:

@@ -45,7 +45,9 @@ def with_host(dump: Mapping[str, Any], host_name: str,
 
 def _new_host(editor: DumpEditor, name: str, type_ids: Mapping[str, int],
               under: Union[int, str, None]) -> int:
-    parent = editor.find(under) if under is not None else None
+    parent = None
+    if under is not None:
+        parent = editor.find(under)
     if parent is None:
         raise ValueError(f"host {name} is to go under {under}, which is no CRUSH bucket")
     if _HOST not in type_ids:
@@ -66,10 +68,8 @@ def with_osd_weight(dump: Mapping[str, Any], osd: int, weight: float) -> Dict[st
 def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[str, Any]:
     """Puts a bucket with all that is below it under another, as `ceph osd crush move`."""
     editor = DumpEditor(dump)
-    bucket = editor.find(name)
-    parent = editor.find(under)
-    if bucket is None or parent is None:
-        raise ValueError(f"{name if bucket is None else under} is no CRUSH bucket")
+    bucket = _found(editor, name)
+    parent = _found(editor, under)
     for above in tuple(editor.parents(bucket)):
         editor.remove_item(above, bucket)
     editor.add_item(parent, bucket)
@@ -77,6 +77,13 @@ def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[st
         editor.set_weight(bucket, item["id"], item["weight"])
     rebuild_shadow_trees(editor)
     return editor.dump()
+
+
+def _found(editor: DumpEditor, name: str) -> int:
+    bucket = editor.find(name)
+    if bucket is None:
+        raise ValueError(f"{name} is no CRUSH bucket")
+    return bucket
 
 
 #: Ceph's own ids of types that a map may lack; it has them all.
@@ -103,8 +110,9 @@ def with_rule(dump: Mapping[str, Any], name: str, kind: int,
     rule_id = max([rule["rule_id"] for rule in dump["rules"]], default=-1) + 1
     if any(rule["rule_name"] == name for rule in dump["rules"]):
         raise ValueError(f"there is a rule {name}")
-    old = {"ruleset": rule_id, "min_size": 1, "max_size": 99} if any(
-        "ruleset" in rule for rule in dump["rules"]) else {}
+    old: Dict[str, int] = {}
+    if any("ruleset" in rule for rule in dump["rules"]):
+        old = {"ruleset": rule_id, "min_size": 1, "max_size": 99}
     return {**dump, "rules": [*dump["rules"], {
         "rule_id": rule_id, "rule_name": name, "type": kind, **old, "steps": list(steps)}]}
 
@@ -112,7 +120,9 @@ def with_rule(dump: Mapping[str, Any], name: str, kind: int,
 def replicated_steps(dump: Mapping[str, Any], root: str, type_name: str,
                      device_class: str = "") -> List[Dict[str, Any]]:
     """Returns the steps of `ceph osd crush rule create-replicated`."""
-    take = f"{root}~{device_class}" if device_class else root
+    take = root
+    if device_class:
+        take = f"{root}~{device_class}"
     found = DumpEditor(dump).find(take)
     if found is None or type_name not in type_ids_of(dump):
         raise ValueError(f"there is no {take}, or no type {type_name}")

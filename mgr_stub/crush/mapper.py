@@ -146,8 +146,14 @@ class Chooser:
 
     def _leaf_of_firstn(self, bucket: Bucket, trial: int, leaves: List[int]) -> Optional[int]:
         tries = self.tries
-        attempts = tries.leaf or (1 if tries.descend_once else tries.choose)
-        first = trial >> (tries.vary_r - 1) if tries.vary_r else 0
+        attempts = tries.choose
+        if tries.leaf:
+            attempts = tries.leaf
+        elif tries.descend_once:
+            attempts = 1
+        first = 0
+        if tries.vary_r:
+            first = trial >> (tries.vary_r - 1)
         if not tries.stable:
             first += len(leaves)
         for r in range(first, first + attempts):
@@ -171,7 +177,9 @@ class Chooser:
                 if chosen[position] == _UNDEFINED:
                     self._try_position(bucket, position, position + count * attempt, count,
                                        type_id, to_leaf, chosen, leaves)
-        found = leaves if to_leaf else chosen
+        found = chosen
+        if to_leaf:
+            found = leaves
         return [NONE if item == _UNDEFINED else item for item in found]
 
     def _try_position(self, bucket: Bucket, position: int, trial: int, count: int, type_id: int,
@@ -182,9 +190,12 @@ class Chooser:
             chosen[position] = leaves[position] = NONE
         elif item is not None and item not in chosen:
             if to_leaf:
-                leaves[position] = item if item >= 0 else self._leaf_of_indep(
-                    self._tree.buckets[item], position, trial, count)
-                if leaves[position] == NONE:
+                leaf = item
+                if item < 0:
+                    leaf = self._leaf_of_indep(
+                        self._tree.buckets[item], position, trial, count)
+                leaves[position] = leaf
+                if leaf == NONE:
                     return
             if not (type_id == 0 and self._is_out(item)):
                 chosen[position] = item
@@ -277,12 +288,15 @@ class Mapper:
         return None
 
     def _tree(self, choose_args_key: Union[int, str, None]) -> Tree:
-        key = None if choose_args_key is None else str(choose_args_key)
+        key = None
+        if choose_args_key is not None:
+            key = str(choose_args_key)
         if key not in self._trees:
-            # pools without their own set share one tree
-            own = key is not None and key in (self._dump.get("choose_args") or {})
-            self._trees[key] = self._tree(None) if key is not None and not own else Tree(
-                self._dump, choose_args_for(self._dump, key), self._type_ids)
+            if key is None or key in (self._dump.get("choose_args") or {}):
+                self._trees[key] = Tree(
+                    self._dump, choose_args_for(self._dump, key), self._type_ids)
+            else:   # pools without their own set share one tree
+                self._trees[key] = self._tree(None)
         return self._trees[key]
 
     def _msr_rule(self, rule_id: int) -> MsrRule:
@@ -326,7 +340,9 @@ class _Run:
         """Returns the items that a choose step finds below the items of the working set, in their
         order.
         """
-        count = step.number if step.number > 0 else step.number + self._count
+        count = step.number
+        if count <= 0:
+            count += self._count
         chosen: List[int] = []
         for item in self._items:
             if item >= 0 or count <= 0:

@@ -84,7 +84,9 @@ def map_msr(rule: MsrRule, tree: Tree, x: int, count: int,
             in_order[position] = osd
             emitted.append(osd)
         start = end
-    return tuple(in_order if rule.in_order else emitted)
+    if rule.in_order:
+        return tuple(in_order)
+    return tuple(emitted)
 
 
 class _Block:

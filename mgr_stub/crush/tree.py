@@ -29,7 +29,9 @@ class Bucket:
     def draw(self, x: int, r: int, position: int) -> int:
         """Returns the item that wins; positions after the last weight-set use the last one."""
         straws = self.straws
-        return straws[position if position < len(straws) else -1].draw(x, r)
+        if position >= len(straws):
+            position = -1
+        return straws[position].draw(x, r)
 
 
 class Tree:
@@ -96,7 +98,7 @@ def _straws(items: Sequence[Mapping[str, Any]],
     ids = [item["id"] for item in items]
     args = args or {}
     hash_ids = args.get("ids") or ids
-    weight_sets = [[_fixed(weight) for weight in weights] for weights in args.get("weight_set", ())]
+    weight_sets = [list(map(_fixed, weights)) for weights in args.get("weight_set", ())]
     weight_sets = weight_sets or [[item["weight"] for item in items]]
     for weights in weight_sets:
         if not len(weights) == len(hash_ids) == len(ids):
@@ -204,9 +206,11 @@ class _Cloner:
                 continue
             sets: List[List[float]] = []
             for position, weights in enumerate(weight_set):
-                sets.append([
-                    weights[place] if item["id"] >= 0 else _total(entries, item["id"], position)
-                    for place, item in zip(places, items)])
+                own = [weights[place] for place in places]
+                for place, item in enumerate(items):
+                    if item["id"] < 0:
+                        own[place] = _total(entries, item["id"], position)
+                sets.append(own)
             entries[shadow] = {"bucket_id": shadow, "weight_set": sets}
 
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence
 
 from ..cluster import pg_reports
 from ..errors import StubError, invalid
-from ..monitor.monitor import FLAGS
+from ..monitor.monitor import FLAGS, flags_of
 from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
 from . import osd_events
@@ -17,9 +17,11 @@ def set_flag(simulation: Simulation, name: str, enabled: bool = True) -> None:
     """Acts like `ceph osd set` and `unset`."""
     if name not in FLAGS:
         raise invalid(f"'{name}' is not a flag; there are {', '.join(FLAGS)}")
-    names = {"pauserd", "pausewr"} if name == "pause" else {name}
-    flags = simulation.cluster.map.flags
-    simulation.apply_change(MapChange(flags=flags | names if enabled else flags - names))
+    names = flags_of(name)
+    flags = simulation.cluster.map.flags - names
+    if enabled:
+        flags |= names
+    simulation.apply_change(MapChange(flags=flags))
 
 
 #: `stretch_mode` of the osdmap by state of a cluster of two sites.

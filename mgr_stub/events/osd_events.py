@@ -43,10 +43,12 @@ def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
     Those that the monitor has marked out are marked in; those marked out by operators are not.
     """
     cluster = simulation.cluster
-    comes_in = bool(simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
-    _change(simulation, osds, lambda entry: marked_up(
-        entry, comes_in and not has_flag(cluster.map, cluster.crush, entry["osd"], "noin"),
-        cluster.map.epoch + 1))
+    may_come_in = bool(simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
+
+    def started(entry: Dict[str, Any]) -> Dict[str, Any]:
+        stays_out = has_flag(cluster.map, cluster.crush, entry["osd"], "noin")
+        return marked_up(entry, may_come_in and not stays_out, cluster.map.epoch + 1)
+    _change(simulation, osds, started)
 
 
 def reweight(simulation: Simulation, osd: int, weight: float) -> None:
@@ -117,10 +119,11 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
         raise invalid("a host needs at least one OSD of some size")
     first = max(cluster.map.osds, default=-1) + 1
     osds = list(range(first, first + count))
-    place = under if under is not None else _default_parent(simulation)
+    if under is None:
+        under = _default_parent(simulation)
     try:
         crush = with_host(cluster.crush.as_dump(), name,
-                          {osd: (device_class, size / TIB) for osd in osds}, place)
+                          {osd: (device_class, size / TIB) for osd in osds}, under)
     except ValueError as error:
         raise invalid(str(error)) from None
     pattern: Dict[str, Any] = next(iter(cluster.map.osds.values()), {})

@@ -7,14 +7,14 @@ OSDs that allocate more or less for shards, and pools whose shards differ by pos
 from __future__ import annotations
 
 import errno
-import json
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..cluster.cluster import Cluster
 from ..cluster.shard_copies import account_copied
 from ..cluster.usage import NOTHING, ShardBytes, position_ratios
 from ..crush.hashes import NONE
-from ..errors import Answer, StubError, invalid
+from ..errors import StubError, invalid
 from ..osdmap.osd_map import ERASURE, MapChange
 from ..simulation.simulation import Simulation
 
@@ -71,7 +71,9 @@ def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
             if rule.get("rule_name") == name:
                 return int(rule["rule_id"])
         raise StubError(errno.ENOENT, f"there is no CRUSH rule '{name}'")
-    word = "indep" if erasure else "firstn"
+    word = "firstn"
+    if erasure:
+        word = "indep"
     for rule in rules:
         if any(word in step["op"] for step in rule["steps"]):
             return int(rule["rule_id"])
@@ -99,18 +101,21 @@ _DEFAULTS: Dict[str, Any] = {
 
 def _entry(pool_id: int, name: str, pg_num: int, size: int, data_chunks: Optional[int],
            rule: int) -> Dict[str, Any]:
-    erasure = data_chunks is not None
+    kind = _REPLICATED
+    profile = ""
     min_size = size - size // 2
     if data_chunks is not None:
+        kind = ERASURE
+        profile = name
         min_size = data_chunks + min(1, size - data_chunks - 1)
     return {**_DEFAULTS, "pool": pool_id, "pool_name": name,
             "flags": 1, "flags_names": "hashpspool",
-            "type": ERASURE if erasure else _REPLICATED, "size": size, "min_size": min_size,
+            "type": kind, "size": size, "min_size": min_size,
             "crush_rule": rule, "object_hash": 2, "pg_autoscale_mode": "off", "pg_num": pg_num,
             "pg_placement_num": pg_num, "pg_placement_num_target": pg_num,
             "pg_num_target": pg_num, "pg_num_pending": pg_num, "tiers": [], "tier_of": -1,
             "read_tier": -1, "write_tier": -1, "cache_mode": "none", "quota_max_bytes": 0,
-            "quota_max_objects": 0, "erasure_code_profile": name if erasure else "",
+            "quota_max_objects": 0, "erasure_code_profile": profile,
             "options": {}, "application_metadata": {}}
 
 
@@ -119,14 +124,17 @@ def set_tier(simulation: Simulation, name: str, base: Optional[str]) -> None:
     """
     pools = simulation.cluster.map.pools
     pool_id = pool_id_of(simulation, name)
-    base_id = pool_id_of(simulation, base) if base is not None else -1
+    base_id = -1
+    if base is not None:
+        base_id = pool_id_of(simulation, base)
     if base_id == pool_id:
         raise invalid("a pool is not its own cache tier")
     changed = {pool_id: {**pools[pool_id], "tier_of": base_id}}
     for other_id in {base_id, int(pools[pool_id].get("tier_of", -1))} - {-1}:
         tiers = [tier for tier in pools[other_id].get("tiers", []) if tier != pool_id]
-        changed[other_id] = {**pools[other_id],
-                             "tiers": tiers + ([pool_id] if other_id == base_id else [])}
+        if other_id == base_id:
+            tiers.append(pool_id)
+        changed[other_id] = {**pools[other_id], "tiers": tiers}
     simulation.apply_change(MapChange(pools=changed))
 
 
@@ -142,11 +150,7 @@ def set_pg_num(simulation: Simulation, name: str, pg_num: int, variable: str = "
 
 
 def _command(simulation: Simulation, command: Dict[str, Any]) -> None:
-    answers: List[Answer] = []
-    simulation.monitor.submit_from(_SENDER, json.dumps(command),
-                                   lambda rc, out, err: answers.append((rc, out, err)))
-    simulation.commit()
-    code, _, message = answers[0]
+    code, _, message = simulation.answer_to(_SENDER, command)
     if code:
         raise StubError(code, message)
 
@@ -184,7 +188,8 @@ def set_allocation(simulation: Simulation, ratio: float, osds: Sequence[int],
     if not 0.0 < ratio <= 100.0:
         raise invalid("a ratio of allocated to stored bytes is above 0 and at most 100")
     allocation = simulation.cluster.shard_ratios.allocation
-    _change(simulation, lambda: allocation.update({(pool_id, osd): ratio for osd in osds}))
+    ratios = {(pool_id, osd): ratio for osd in osds}
+    _change(simulation, partial(allocation.update, ratios))
 
 
 def optimize_pool(simulation: Simulation, pool_id: int, chunk: int) -> None:
@@ -208,7 +213,7 @@ def optimize_pool(simulation: Simulation, pool_id: int, chunk: int) -> None:
         **pool, "flags_names": ",".join([*flags, "ec_optimizations"]),
         "nonprimary_shards": f"{{{later}}}", "stripe_width": chunk * data_chunks}}))
     positions = cluster.shard_ratios.positions
-    _change(simulation, lambda: positions.update({pool_id: ratios}))
+    _change(simulation, partial(positions.update, {pool_id: ratios}))
 
 
 def _change(simulation: Simulation, set_ratios: Callable[[], None]) -> None:

@@ -28,7 +28,10 @@ class InlineJobs:
         self._queue: List[Tuple[str, Callable[[], None]]] = []
 
     def submit(self, name: str, job: Callable[[], None], first: bool = False) -> None:
-        self._queue.insert(0 if first else len(self._queue), (name, job))
+        place = len(self._queue)
+        if first:
+            place = 0
+        self._queue.insert(place, (name, job))
 
     def wait(self, seconds: float) -> bool:
         """Returns False: no time passes while a job runs."""
@@ -115,7 +118,9 @@ class ModuleHost:
         module_class: Any = self._load_module()
         self.handlers: Dict[str, Handler] = module_class.handlers()
         self.simulation.config.declare(MODULE_NAME, list(module_class.MODULE_OPTIONS))
-        extra = {} if self._own_job_thread else {"jobs": self.jobs}
+        extra: Dict[str, InlineJobs] = {}
+        if not self._own_job_thread:
+            extra["jobs"] = self.jobs
         #: None while no mgr is active.
         self.module: Any = None
         self.simulation.mgr_alive = True

@@ -207,7 +207,10 @@ class MgrModuleApi:
 
     def set_module_option(self, key: str, val: Any) -> None:
         self._option(key)
-        self._mgr.set_module_option(self.module_name, key, None if val is None else str(val))
+        text = None
+        if val is not None:
+            text = str(val)
+        self._mgr.set_module_option(self.module_name, key, text)
 
     def set_module_option_ex(self, module: str, key: str, val: Any) -> None:
         if module == self.module_name:

@@ -13,7 +13,7 @@ from ..errors import Answer, StubError, invalid
 from ..monitor.config import Config
 
 
-_MODES = ("none", "crush-compat", "upmap")
+_MODES: Tuple[str, ...] = ("none", "crush-compat", "upmap")
 _MODES_OF_19 = ("read", "upmap-read")
 
 
@@ -54,7 +54,9 @@ class BuiltinBalancer:
         if self._release < 18:
             if method != "handle_command":
                 raise NameError(method)
-            command = args[1] if len(args) > 1 else {}
+            command: Dict[str, Any] = {}
+            if len(args) > 1:
+                command = args[1]
             return self.command(str(command.get("prefix", "")).split()[1:])
         if method not in ("on", "off", "show_status"):
             raise NameError(method)
@@ -64,11 +66,14 @@ class BuiltinBalancer:
         """Runs `balancer on`, `balancer off`, `balancer mode` and `balancer status`."""
         if words in (["on"], ["off"]):
             self._config.set_module_option(
-                "balancer", "active", "true" if words == ["on"] else "false")
+                "balancer", "active", {"on": "true", "off": "false"}[words[0]])
             self.wakeups += 1
             return 0, "", ""
         if words[:-1] == ["mode"]:
-            if words[1] not in _MODES + (_MODES_OF_19 if self._release >= 19 else ()):
+            modes = _MODES
+            if self._release >= 19:
+                modes += _MODES_OF_19
+            if words[1] not in modes:
                 raise invalid(f"{words[1]} not in {'|'.join(_MODES)}")
             self._config.set_module_option("balancer", "mode", words[1])
             return 0, "", ""

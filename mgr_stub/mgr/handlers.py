@@ -36,7 +36,10 @@ class Argument:
             shown = "|".join(str(member.value) for member in self.kind)
         else:
             shown = {str: "string", bool: "bool"}.get(self.kind, self.kind.__name__)
-        return f"{self.name}(<{shown}>{'...' if self.many else ''})"
+        more = ""
+        if self.many:
+            more = "..."
+        return f"{self.name}(<{shown}>{more})"
 
     def convert(self, word: str) -> Any:
         """Returns the typed value of a word; StubError if it does not fit."""
@@ -185,13 +188,16 @@ def _is_option(word: str) -> bool:
 def _take_option(word: str, queue: List[str], by_name: Dict[str, Argument],
                  given: Dict[str, Any]) -> None:
     flag, equals, value = word.partition("=")
-    name = "format" if flag == "-f" else flag[2:].replace("-", "_")
+    name = flag[2:].replace("-", "_")
+    if flag == "-f":
+        name = "format"
     argument = by_name.get(name)
     if argument is None and name != "format":
         raise invalid(f"Invalid command: unused arguments: ['{word}']")
     if argument is not None and argument.kind is bool and not equals:
-        follows = queue[0].lower() if queue else ""
-        given[name] = argument.convert(queue.pop(0)) if follows in _TRUE + _FALSE else True
+        given[name] = True
+        if queue and queue[0].lower() in _TRUE + _FALSE:
+            given[name] = argument.convert(queue.pop(0))
         return
     if not equals:
         if not queue:
@@ -215,7 +221,7 @@ def _take_positional(handler: Handler, words: List[str], given: Dict[str, Any]) 
         if not rest or argument.name in given:
             continue
         if argument.many:
-            given[argument.name] = [argument.convert(word) for word in rest]
+            given[argument.name] = list(map(argument.convert, rest))
             rest = []
         elif argument.required or argument.accepts(rest[0]):
             given[argument.name] = argument.convert(rest.pop(0))

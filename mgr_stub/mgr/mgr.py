@@ -6,7 +6,7 @@ import json
 import pickle
 import threading
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..cluster.map_update import with_reweights
 from ..errors import StubError
@@ -23,6 +23,13 @@ from .install import SIMULATED_RELEASES
 from .mgr_process import MgrProcess
 from .osd_map_api import OSDMap
 from .progress_module import ProgressModule
+
+
+def _osd_of(service: str, name: str) -> int:
+    """Returns the id of the OSD that is this daemon; -1 if it is another one."""
+    if service == "osd" and name.isdigit():
+        return int(name)
+    return -1
 
 
 class Mgr:
@@ -79,7 +86,9 @@ class Mgr:
     def mon_connected(self, connected: bool) -> None:
         self.simulation.monitor.faults.connected = connected
         self.store.set_connected(connected)
-        self._last_maps = None if connected else (self.cluster.map, self.cluster.crush)
+        self._last_maps = None
+        if not connected:
+            self._last_maps = self.cluster.map, self.cluster.crush
 
     def maps(self) -> Tuple[OsdMap, CrushMap]:
         """Returns the mgr's osdmap and CRUSH map; they do not change without a connection."""
@@ -105,14 +114,14 @@ class Mgr:
         if name in REPORTED:
             return self.simulation.reports.get(name)
         osdmap, crush = self.maps()
-        plain: Dict[str, Callable[[], Any]] = {
-            "osd_map": lambda: osdmap.dump(self.release),
-            "osd_map_crush": lambda: crush.dump(self.release),
-            "osd_map_tree": lambda: self._osd_tree(osdmap, crush),
-            "health": lambda: health(self.all_health_checks()),
-        }
-        if name in plain:
-            return plain[name]()
+        if name == "osd_map":
+            return osdmap.dump(self.release)
+        if name == "osd_map_crush":
+            return crush.dump(self.release)
+        if name == "osd_map_tree":
+            return self._osd_tree(osdmap, crush)
+        if name == "health":
+            return health(self.all_health_checks())
         return None
 
     def _osd_tree(self, osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
@@ -128,19 +137,21 @@ class Mgr:
         any other counter, nor of an OSD that has not reported.
         """
         with self.lock:
-            osd = int(name) if service == "osd" and name.isdigit() else -1
+            osd = _osd_of(service, name)
             self.count("perf counter")
-            known = path == "osd.op_latency" and self.cluster.map.exists(osd)
-            return {path: (self.simulation.clock.now, *self.simulation.client_load.ops.get(
-                osd, (0, 0))) if known else ()}
+            if path != "osd.op_latency" or not self.cluster.map.exists(osd):
+                return {path: ()}
+            ops = self.simulation.client_load.ops.get(osd, (0, 0))
+            return {path: (self.simulation.clock.now, *ops)}
 
     def metadata(self, service: str, name: str) -> Optional[Dict[str, str]]:
         """Returns the metadata of a daemon: only the kind of an OSD's device is known."""
         with self.lock:
-            osd = int(name) if service == "osd" and name.isdigit() else -1
-            return None if osd not in self.cluster.map.osds else {
-                "id": name, "rotational": str(int(
-                    self.cluster.crush.classes.get(osd) not in ("ssd", "nvme")))}
+            osd = _osd_of(service, name)
+            if osd not in self.cluster.map.osds:
+                return None
+            is_rotational = self.cluster.crush.classes.get(osd) not in ("ssd", "nvme")
+            return {"id": name, "rotational": str(int(is_rotational))}
 
     # -- options ------------------------------------------------------------------------------
 
@@ -195,7 +206,7 @@ class Mgr:
             if svc_type != "mon":
                 result.complete(-22, "", f"the simulation has no {svc_type} to command")
                 return
-            result.ev.before_wait = lambda timeout: self._wait(result, timeout)
+            result.ev.before_wait = partial(self._wait, result)
             self.simulation.monitor.submit(command, result.complete)
 
     def _answer_query(self, result: CommandResult, svc_type: str,
@@ -212,10 +223,11 @@ class Mgr:
                 self.count(prefix)
                 answer = 0, f"{self.config.core(command['who'], command['key'])}\n", ""
             elif prefix == "osd ok-to-stop":
-                answer = ok_to_stop(self.cluster, {int(osd) for osd in command["ids"]})
+                answer = ok_to_stop(self.cluster, set(map(int, command["ids"])))
             else:
-                text = (answer_to(command, self.cluster.map, self.release)
-                        if svc_type == "mon" else None)
+                text = None
+                if svc_type == "mon":
+                    text = answer_to(command, self.cluster.map, self.release)
                 if text is None:
                     return False
                 answer = 0, text, ""
@@ -223,9 +235,8 @@ class Mgr:
                     self.count("mon_queries")
             if self.mon_connected:
                 result.complete(*answer)
-            else:
-                result.ev.before_wait = lambda timeout: (
-                    None if prefix == "config get" else self._wait(result, timeout))
+            elif prefix != "config get":
+                result.ev.before_wait = partial(self._wait, result)
         return True
 
     def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:

@@ -76,7 +76,9 @@ def _osd(osdmap: OsdMap, crush: CrushMap, osd: int) -> Dict[str, Any]:
         status = "up"
     elif "destroyed" in entry.get("state", ()):
         status = "destroyed"
-    kind = {"device_class": crush.classes[osd]} if osd in crush.classes else {}
+    kind: Dict[str, str] = {}
+    if osd in crush.classes:
+        kind["device_class"] = crush.classes[osd]
     return {"id": osd, **kind, "type": "osd", "type_id": 0,
             "crush_weight": crush.osd_weight(osd), "depth": 2, "pool_weights": {},
             "exists": int(osdmap.exists(osd)), "status": status,
@@ -116,18 +118,21 @@ def health_status(checks: Mapping[str, Mapping[str, Any]]) -> str:
     return "HEALTH_OK"
 
 
+#: Of Ceph's own checks of OSDs that are too full, by the ratio that is passed; highest first.
+_SEVERITIES = {"full": "error", "backfillfull": "warning", "nearfull": "warning"}
+
+
 def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[str, Any]]:
     """Returns Ceph's own checks of OSDs that are too full, each in the highest that it has passed.
     """
     found: Dict[str, Dict[str, Any]] = {}
-    levels = [(osdmap.ratio(f"{name}_ratio"), name) for name in
-              ("full", "backfillfull", "nearfull")]
+    levels = [(osdmap.ratio(f"{name}_ratio"), name) for name in _SEVERITIES]
     for osd, used in sorted(usage.items()):
         record = osdmap.osds.get(osd)
         name = next((name for ratio, name in levels if used.utilization >= ratio), None)
         if record is not None and record["up"] and name is not None:
             check = found.setdefault(f"OSD_{name.upper()}", {
-                "severity": "error" if name == "full" else "warning", "count": 0, "detail": []})
+                "severity": _SEVERITIES[name], "count": 0, "detail": []})
             check["count"] += 1
             check["detail"].append(f"osd.{osd} is {name}")
             check["summary"] = f"{check['count']} {name} osd(s)"
@@ -135,9 +140,11 @@ def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[st
 
 
 def _shown_check(check: Mapping[str, Any]) -> Dict[str, Any]:
-    is_error = check.get("severity") == "error"
+    severity = "HEALTH_WARN"
+    if check.get("severity") == "error":
+        severity = "HEALTH_ERR"
     return {
-        "severity": "HEALTH_ERR" if is_error else "HEALTH_WARN",
+        "severity": severity,
         "summary": {"message": check.get("summary", ""), "count": check.get("count", 0)},
         "detail": [{"message": line} for line in check.get("detail", [])],
         "muted": False}

@@ -30,10 +30,12 @@ class ProgressEvent:
     def shown(self, now: float) -> Dict[str, Any]:
         """Returns the form of a running event in `ceph progress json`."""
         elapsed = now - self.started_at
+        left = None
+        if self.progress:
+            left = int(elapsed * (1 - self.progress) / self.progress)
         return {"id": self.id, "message": self.message, "duration": f"(since {int(elapsed)}s)",
                 "refs": self.refs, "progress": self.progress, "started_at": self.started_at,
-                "time_remaining": int(elapsed * (1 - self.progress) / self.progress)
-                if self.progress else None}
+                "time_remaining": left}
 
     def ended(self, now: float, failure: Optional[str]) -> Dict[str, Any]:
         """Returns the form of an ended event in `ceph progress json`; the colon is Ceph's."""

@@ -24,7 +24,9 @@ def parse_value(type_name: str, text: str) -> Value:
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise invalid(f"unknown option type '{type_name}'")
-    value: Value = parser(text.strip() if type_name != "str" else text)
+    if type_name != "str":
+        text = text.strip()
+    value: Value = parser(text)
     return value
 
 
@@ -163,7 +165,9 @@ class Config:
     def module_option(self, module: str, name: str) -> Any:
         """Returns the typed value of a module's option; None while it is not set."""
         text = self._texts.get(_module_key(module, name))
-        return None if text is None else self.typed(module, name, text)   # most are not set
+        if text is None:   # most are not set
+            return None
+        return self.typed(module, name, text)
 
     def typed(self, module: str, name: str, text: Optional[str]) -> Any:
         """Returns the text of a module's option as a typed value; None for None."""
@@ -226,7 +230,9 @@ class Config:
             if option is None:
                 raise StubError(2, f"unrecognized key '{name}'")
             value = self.module_option(module, option_name)
-            return _shown(option.get("default", "") if value is None else value)
+            if value is None:
+                value = option.get("default", "")
+            return _shown(value)
         if name not in CORE_OPTIONS:
             raise StubError(2, f"unrecognized key '{name}'")
         return _shown(self.core(who, name))

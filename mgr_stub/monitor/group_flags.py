@@ -4,7 +4,7 @@ Answers and the shape of the map as seen on 16.2.15 and 20.2.4.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Optional, Set
 
 from ..cluster.cluster import Cluster
 from ..errors import invalid
@@ -34,21 +34,30 @@ def _flags(text: str) -> Set[str]:
     return set(flags)
 
 
+def osd_number(word: str) -> Optional[int]:
+    """Returns the number of `3` or `osd.3`; None of any other word."""
+    if word.startswith("osd."):
+        word = word[len("osd."):]
+    if word.isascii() and word.isdigit():
+        return int(word)
+    return None
+
+
 def _change_one(cluster: Cluster, who: str, flags: Set[str], change: MapChange,
                 is_set: bool) -> bool:
     """Returns False if there is no such OSD, bucket or class."""
-    number = who[len("osd."):] if who.startswith("osd.") else who
-    if number.isascii() and number.isdigit():
-        osd = int(number)
+    osd = osd_number(who)
+    if osd is not None:
         entry = change.osds.get(osd, cluster.map.osds.get(osd))
         if entry is not None:
             change.osds[osd] = {**entry, "state": _changed(entry["state"], flags, is_set)}
         return entry is not None
-    names = {bucket["name"] for bucket in cluster.crush.buckets.values()}
-    is_class = who in cluster.crush.classes.values()
-    if who not in names and not is_class:
+    if who in {bucket["name"] for bucket in cluster.crush.buckets.values()}:
+        key = NODE_FLAGS
+    elif who in cluster.crush.classes.values():
+        key = CLASS_FLAGS
+    else:
         return False
-    key = NODE_FLAGS if who in names else CLASS_FLAGS
     table = dict(change.rest.get(key, cluster.map.rest.get(key, {})))
     table[who] = _changed(table.get(who, []), flags, is_set)
     change.rest[key] = {name: kept for name, kept in table.items() if kept}
@@ -56,4 +65,7 @@ def _change_one(cluster: Cluster, who: str, flags: Set[str], change: MapChange,
 
 
 def _changed(present: List[str], flags: Set[str], is_set: bool) -> List[str]:
-    return sorted(flags.union(present) if is_set else set(present) - flags)
+    changed = set(present) - flags
+    if is_set:
+        changed |= flags
+    return sorted(changed)

@@ -53,8 +53,11 @@ class StoreCache:
     def set_connected(self, connected: bool) -> None:
         """Sends the waiting writes (True), or makes later writes wait (False)."""
         waiting = self._waiting or {}
-        self._waiting = None if connected else waiting
-        for key, value in waiting.items() if connected else ():
+        if not connected:
+            self._waiting = waiting
+            return
+        self._waiting = None
+        for key, value in waiting.items():
             self._store.set_key(self._prefix + key, value)
 
     def get(self, key: str) -> Optional[str]:

@@ -6,6 +6,7 @@ import errno
 import json
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ..cluster.cluster import Cluster
@@ -21,6 +22,14 @@ from .mon_store import LoggedCommand, MonFaults
 #: Flags of `osd set` and `osd unset`.
 FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "norebalance",
          "norecover", "noscrub", "nodeep-scrub", "notieragent", "nosnaptrim")
+
+
+def flags_of(name: str) -> FrozenSet[str]:
+    """Returns the flags of the map that a flag of `osd set` stands for."""
+    if name == "pause":
+        return frozenset(("pauserd", "pausewr"))
+    return frozenset((name,))
+
 
 #: Sender of the mgr's commands in the log.
 MGR = "mgr.x"
@@ -69,21 +78,15 @@ class Monitor:
         self._handlers: Dict[str, Callable[[Dict[str, Any], MapChange], str]] = {
             "osd pg-upmap-items": self._set_items,
             "osd rm-pg-upmap-items": self._remove_items,
-            "osd pg-upmap": lambda command, change: pg_upmap.set_mapping(
-                cluster, self._checked_pg(command), _osds(command), change),
-            "osd rm-pg-upmap": lambda command, change: pg_upmap.remove_mapping(
-                cluster, self._checked_pg(command), change),
-            "osd pg-upmap-primary": lambda command, change: pg_upmap.set_primary(
-                cluster, self._led_pg(command), _osds(command)[0], change),
-            "osd rm-pg-upmap-primary": lambda command, change: pg_upmap.remove_primary(
-                cluster, self._led_pg(command), change),
+            "osd pg-upmap": self._set_mapping,
+            "osd rm-pg-upmap": self._remove_mapping,
+            "osd pg-upmap-primary": self._set_primary,
+            "osd rm-pg-upmap-primary": self._remove_primary,
             "osd set-require-min-compat-client": self._set_min_compat_client,
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
-            "osd set-group": lambda command, change: group_flags.change_groups(
-                cluster, command, change, is_set=True),
-            "osd unset-group": lambda command, change: group_flags.change_groups(
-                cluster, command, change, is_set=False),
+            "osd set-group": partial(group_flags.change_groups, cluster, is_set=True),
+            "osd unset-group": partial(group_flags.change_groups, cluster, is_set=False),
             "osd pool rm": self._remove_pool,
             "osd pool set": self._set_pool,
         }
@@ -120,7 +123,7 @@ class Monitor:
     @property
     def ready(self) -> bool:
         """Returns True if a waiting command can have its epoch now."""
-        return any(self._is_due(item) for item in self._queue)
+        return any(map(self._is_due, self._queue))
 
     def next_moment(self) -> Optional[float]:
         """Returns the moment at which the next delayed command is due."""
@@ -144,7 +147,9 @@ class Monitor:
             if (pgid and pgid in touched) or not self._is_due(item):
                 later.append(item)
                 continue
-            rejection = self.faults.rejection() if item.from_mgr else None
+            rejection = None
+            if item.from_mgr:
+                rejection = self.faults.rejection()
             answer = rejection or self._run(item.entry.command, change)
             if item.from_mgr and pgid in change.upmap_items and self.faults.drops(pgid):
                 change.upmap_items[pgid] = None
@@ -177,7 +182,7 @@ class Monitor:
         """Returns True if the map has the upmap items that a command has set."""
         if command.get("prefix") != "osd pg-upmap-items":
             return True
-        numbers = [int(number) for number in command.get("id", [])]
+        numbers = list(map(int, command.get("id", [])))
         pairs = tuple(zip(numbers[::2], numbers[1::2]))
         return self.cluster.map.upmap_items.get(str(command.get("pgid", "")), ()) == pairs
 
@@ -250,7 +255,9 @@ class Monitor:
             raise invalid(f"invalid pgid '{pgid}'") from None
         pool = osdmap.pools.get(pool_id)
         if pool is None or not 0 <= position < int(pool["pg_num"]):
-            quoted = f"pgid '{pgid}'" if self.cluster.release >= 18 else f"pg {pgid}"
+            quoted = f"pg {pgid}"
+            if self.cluster.release >= 18:
+                quoted = f"pgid '{pgid}'"
             raise StubError(errno.ENOENT, f"{quoted} does not exist")
         return f"{pool_id}.{position:x}"
 
@@ -265,7 +272,7 @@ class Monitor:
 
     def _set_items(self, command: Dict[str, Any], change: MapChange) -> str:
         pgid = self._checked_pg(command)
-        numbers = [int(number) for number in command.get("id", [])]
+        numbers = list(map(int, command.get("id", [])))
         if not numbers or len(numbers) % 2:
             raise invalid("you must specify pairs of osd ids to be remapped")
         size = int(self.cluster.map.pools[pg_order(pgid)[0]]["size"])
@@ -302,6 +309,20 @@ class Monitor:
         change.force_epoch = True
         return f"clear {pgid} pg_upmap_items mapping"
 
+    def _set_mapping(self, command: Dict[str, Any], change: MapChange) -> str:
+        return pg_upmap.set_mapping(
+            self.cluster, self._checked_pg(command), _osds(command), change)
+
+    def _remove_mapping(self, command: Dict[str, Any], change: MapChange) -> str:
+        return pg_upmap.remove_mapping(self.cluster, self._checked_pg(command), change)
+
+    def _set_primary(self, command: Dict[str, Any], change: MapChange) -> str:
+        return pg_upmap.set_primary(
+            self.cluster, self._led_pg(command), _osds(command)[0], change)
+
+    def _remove_primary(self, command: Dict[str, Any], change: MapChange) -> str:
+        return pg_upmap.remove_primary(self.cluster, self._led_pg(command), change)
+
     def _set_min_compat_client(self, command: Dict[str, Any], change: MapChange) -> str:
         version = str(command.get("version", ""))
         if version not in RELEASE_NAMES:
@@ -328,7 +349,7 @@ class Monitor:
         key = str(command.get("key", ""))
         if key not in FLAGS:
             raise invalid(f"'{key}' is not a flag that can be set or unset")
-        return frozenset({"pauserd", "pausewr"} if key == "pause" else {key})
+        return flags_of(key)
 
     def _remove_pool(self, command: Dict[str, Any], change: MapChange) -> str:
         name = str(command.get("pool", ""))
@@ -364,7 +385,9 @@ class Monitor:
 def _osds(command: Dict[str, Any]) -> List[int]:
     """Returns the OSDs of a command; a single one may come without a list."""
     named = command.get("id", [])
-    osds = [int(osd) for osd in (named if isinstance(named, list) else [named])]
+    if not isinstance(named, list):
+        named = [named]
+    osds = list(map(int, named))
     if not osds:
         raise invalid("it names no OSD")
     return osds

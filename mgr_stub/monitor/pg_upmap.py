@@ -122,5 +122,7 @@ def _table(cluster: Cluster, change: MapChange, key: str) -> Table:
 def _put(cluster: Cluster, change: MapChange, key: str, pgid: str,
          entry: Optional[Dict[str, Any]]) -> None:
     entries = [other for other in _table(cluster, change, key) if other["pgid"] != pgid]
-    change.rest[key] = entries + ([entry] if entry is not None else [])
+    if entry is not None:
+        entries.append(entry)
+    change.rest[key] = entries
     change.remapped.add(pgid)

@@ -76,8 +76,7 @@ class CrushMap:
 
     def takes(self, rule_id: int) -> List[int]:
         """Returns the items that the `take` steps of a rule start from, in order."""
-        rule = self.rules.get(rule_id)
-        steps = rule["steps"] if rule else []
+        steps = self.rules.get(rule_id, {}).get("steps", ())
         return [step["item"] for step in steps if step["op"] == "take"]
 
     def rule_weights(self, rule_id: int) -> Dict[int, float]:
@@ -130,14 +129,14 @@ class CrushMap:
         """Returns the dump in the shape of a release: rules lost three keys after Ceph 16."""
         rules = []
         for rule in self._dump["rules"]:
-            steps = [dict(step) for step in rule["steps"]]
+            steps = list(map(dict, rule["steps"]))
             shaped = {k: v for k, v in rule.items() if k not in _OLD_RULE_KEYS and k != "steps"}
             if release < 18:
                 shaped["ruleset"] = rule.get("ruleset", rule["rule_id"])
                 shaped["min_size"] = rule.get("min_size", 1)
                 shaped["max_size"] = rule.get("max_size", 10)
             rules.append({**shaped, "steps": steps})
-        buckets = [{**b, "items": [dict(i) for i in b["items"]]} for b in self._dump["buckets"]]
-        devices = [dict(device) for device in self._dump["devices"]]
+        buckets = [{**b, "items": list(map(dict, b["items"]))} for b in self._dump["buckets"]]
+        devices = list(map(dict, self._dump["devices"]))
         rest: Dict[str, Any] = {"choose_args": {}, "types": [], "tunables": {}}
         return {**rest, **self._dump, "devices": devices, "buckets": buckets, "rules": rules}

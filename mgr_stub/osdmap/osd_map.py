@@ -14,7 +14,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional,
 
 from ..crush.hashes import NONE, WEIGHT_ONE
 from .crush_map import CrushMap
-from .upmap import Items, Mapping, as_kept, has_affinities, primary_place
+from .upmap import Items, Mapping, as_kept, has_affinities, primary_place, with_holes
 
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
 ERASURE = 3
@@ -158,7 +158,7 @@ class OsdMap:
             "flags_set": flags,
             "require_min_compat_client": self.min_compat_client,
             "pools": [_pool_of_release(pool, release) for pool in self.pools.values()],
-            "osds": [_entry(osd) for osd in self.osds.values()],
+            "osds": list(map(_entry, self.osds.values())),
             "osd_xinfo": _xinfo(self.rest.get("osd_xinfo", []), self.osds),
             "pg_upmap_items": [_dump_items(pgid, items)
                                for pgid, items in self.upmap_items.items()],
@@ -215,11 +215,12 @@ def up_from_mapping(mapping: Mapping, erasure: bool, osdmap: OsdMap) -> Mapping:
     """Returns the up set of a mapping: down OSDs become holes (erasure) or are left out
     (replicated).
     """
-    if all(osdmap.is_up(osd) for osd in mapping):
+    down = {osd for osd in mapping if not osdmap.is_up(osd)}
+    if not down:
         return mapping
     if erasure:
-        return tuple(osd if osdmap.is_up(osd) else NONE for osd in mapping)
-    return tuple(osd for osd in mapping if osdmap.is_up(osd))
+        return with_holes(mapping, down)
+    return tuple(osd for osd in mapping if osd not in down)
 
 
 def primary_of(osds: Mapping) -> int:
@@ -233,6 +234,13 @@ def primary_of(osds: Mapping) -> int:
 def pgids_of(pool_id: int, pool: MappingType[str, Any]) -> List[str]:
     """Returns all PG ids of a pool."""
     return [f"{pool_id}.{position:x}" for position in range(int(pool["pg_num"]))]
+
+
+def status_of(entry: MappingType[str, Any]) -> str:
+    """Returns the word for an OSD that is up, or for one that is not."""
+    if entry["up"]:
+        return "up"
+    return "down"
 
 
 #: State of an OSD that the monitor has marked out automatically.

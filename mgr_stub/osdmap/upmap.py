@@ -13,7 +13,8 @@ primary first; reported acting sets are in the order of the shards.
 from __future__ import annotations
 
 from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping as MappingType, Optional, Sequence, Set, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping as MappingType, Optional,
+    Sequence, Set, Tuple)
 
 from ..crush.hashes import NONE, WEIGHT_ONE, has_hashpspool, hash2, placement_seed
 from .crush_map import CrushMap
@@ -45,6 +46,11 @@ def invert_items(mapped: Sequence[int], items: Items) -> Mapping:
         if target in raw and source not in raw:
             raw[raw.index(target)] = source
     return tuple(raw)
+
+
+def with_holes(members: Iterable[int], gone: Container[int]) -> Mapping:
+    """Returns the mapping with NONE in place of some OSDs."""
+    return tuple(NONE if osd in gone else osd for osd in members)
 
 
 def _fan_out(step: Dict[str, object], size: int) -> int:
@@ -115,7 +121,9 @@ def clean(crush: CrushMap, rule_id: int, size: int, raw: Sequence[int], items: I
     def is_out(osd: int) -> bool:
         return reweight(osd) <= 0
 
-    up = apply_items(raw if base is None else base, items, is_out)
+    if base is None:
+        base = raw
+    up = apply_items(base, items, is_out)
     if verify(crush, rule_id, size, up) is not None:
         return ()
     weights = crush.rule_weights(rule_id)

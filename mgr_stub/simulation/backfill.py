@@ -58,8 +58,10 @@ def grant(cluster: Cluster, requests: Iterable[Request],
         pg.toofull = False
         if not slots.free_for(request):
             continue
-        pg.toofull = slots.is_above_full(pg) if _by_log(pg) else (
-            not targets_have_space and slots.too_full(pg, ran))
+        if _by_log(pg):
+            pg.toofull = slots.is_above_full(pg)
+        elif not targets_have_space:
+            pg.toofull = slots.too_full(pg, ran)
         if pg.toofull:
             pg.retry_at = cluster.clock.now + RETRY_SECONDS
             continue
@@ -138,8 +140,10 @@ class _Slots:
         ratio = self._cluster.map.ratio("backfillfull_ratio")
         for transfer in pg.transfers.values():
             usage = self._cluster.usage[transfer.target]
-            coming = 0.0 if runs else (transfer.total - transfer.accounted.total
-                                       + self._incoming.get(transfer.target, 0.0))
+            coming = 0.0
+            if not runs:
+                coming = (transfer.total - transfer.accounted.total
+                          + self._incoming.get(transfer.target, 0.0))
             if usage.used + coming > ratio * usage.total:
                 return True
         return False
@@ -209,7 +213,7 @@ class Backfill:
         peering = self.cluster.peering
         for pgid in [pgid for pgid, entry in peering.items() if entry.due == math.inf]:
             pg, (_, _, temp, last) = self.cluster.pgs[pgid], peering[pgid]
-            if not any(self.cluster.withholds(osd) for osd in pg.withheld_by):
+            if not any(map(self.cluster.withholds, pg.withheld_by)):
                 before = self.cluster.members(pg)
                 pg.withheld_by = frozenset()   # a withheld PG goes on without an epoch
                 update_num_pgs(self.cluster, before, self.cluster.members(pg))
@@ -283,17 +287,17 @@ class Backfill:
     def _replan_unless_space(self) -> None:
         """Makes a plan again if targets can fill up: with the same slots nothing else changes it.
         """
-        self._plan_is_stale = self._plan_is_stale or not self._targets_have_space
+        if not self._targets_have_space:
+            self._plan_is_stale = True
 
     def _peer(self, pg: Pg, last: str) -> None:
         cluster = self.cluster
-        now = cluster.clock.now
+        since = cluster.clock.now
         temp = peering.wanted_temp(cluster, pg)
         self._requests.pop(pg.pgid, None)
-        waits = cluster.map.up_primary(pg.pgid) in pg.withheld_by   # and nobody reports it
-        cluster.peering[pg.pgid] = Peering(
-            math.inf if waits else now, math.inf if waits else now + self.peering_seconds, temp,
-            last)
+        if cluster.map.up_primary(pg.pgid) in pg.withheld_by:   # and nobody reports it
+            since = math.inf
+        cluster.peering[pg.pgid] = Peering(since, since + self.peering_seconds, temp, last)
         pg_reports.refresh(cluster, pg)
 
     # -- the copying --------------------------------------------------------------------------
@@ -360,9 +364,10 @@ class Backfill:
             if not pg.backfilling and pg.pgid in self._moving:
                 account_copied(self.cluster, pg)  # `self.account_copied` skips it from now on
         self._refused = [pg for pg in self._moving.values() if pg.toofull]
-        running = [] if "norecover" in self.cluster.map.flags else [
-            pg for pg in self._granted if pg.pgid not in self._stopped]
-        copied = [_copied_now(pg) for pg in running]
+        running: List[Pg] = []
+        if "norecover" not in self.cluster.map.flags:
+            running = [pg for pg in self._granted if pg.pgid not in self._stopped]
+        copied = list(map(_copied_now, running))
         self._active = [transfer for transfers in copied for transfer in transfers]
         load: Dict[int, int] = {}
         for transfer in self._active:

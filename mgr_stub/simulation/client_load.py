@@ -66,7 +66,9 @@ class ClientLoad(Timer):
             return None
         pgs = sum(int(self._cluster.map.pools[pool]["pg_num"]) for pool in self.rates
                   if pool in self._cluster.map.pools)
-        step = _STEP_SECONDS if pgs <= _MANY_PGS else _LONG_STEP_SECONDS
+        step = _STEP_SECONDS
+        if pgs > _MANY_PGS:
+            step = _LONG_STEP_SECONDS
         return min(self._last[pool] for pool in self.rates) + step
 
     def run(self) -> None:
@@ -160,8 +162,9 @@ class ClientLoad(Timer):
             pgs: List[Pg] = self._cluster.pgs_of(pool_id)
             stored = sum(pg.num_bytes for pg in pgs)
             objects = sum(pg.num_objects for pg in pgs)
-            self._object_bytes[pool_id] = max(1, stored // objects) if objects and stored > 0 \
-                else OBJECT_BYTES
+            self._object_bytes[pool_id] = OBJECT_BYTES
+            if objects and stored > 0:
+                self._object_bytes[pool_id] = max(1, stored // objects)
         return self._object_bytes[pool_id]
 
 
@@ -197,7 +200,9 @@ def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
     """Returns OSD → pool id → bytes of omap of the shards that the OSD holds completely."""
     held: Dict[int, Dict[int, int]] = {}
     for pg in cluster.pgs.values():
-        for osd in pg.holders() if pg.omap_bytes and pg.movable else ():
+        if not (pg.omap_bytes and pg.movable):
+            continue
+        for osd in pg.holders():
             pools = held.setdefault(osd, {})
             pools[pg.pool_id] = pools.get(pg.pool_id, 0) + pg.omap_bytes
     return held

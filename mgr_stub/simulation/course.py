@@ -25,7 +25,10 @@ class Course:
 
     def sample(self, cluster: Cluster, now: float, is_last: bool = False) -> None:
         """Takes a sample if one is due; with `is_last` also if the last is a second old."""
-        if self.times and now - self.times[-1] < (1.0 if is_last else self._seconds - 1.0):
+        least = self._seconds - 1.0
+        if is_last:
+            least = 1.0
+        if self.times and now - self.times[-1] < least:
             return
         if len(self.times) >= _MOST:
             self._seconds *= 2.0

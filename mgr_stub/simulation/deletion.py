@@ -67,7 +67,9 @@ def set_span(cluster: Cluster, schedule: Schedule, seconds: float) -> None:
             cluster.undeleted[place] = cluster.undeleted.get(place, 0) + part.total
             schedule.at(cluster.clock.now + seconds * (piece + 1) / _PIECES,
                         _deletion(cluster, pool_id, osd, part, position, piece == _PIECES - 1))
-    cluster.on_shard_left = delete_later if seconds > 0 else None
+    cluster.on_shard_left = None
+    if seconds > 0:
+        cluster.on_shard_left = delete_later
 
 
 def _deletion(cluster: Cluster, pool_id: int, osd: int, part: ShardBytes, position: int,

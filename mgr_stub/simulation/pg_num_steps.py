@@ -145,7 +145,8 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     target = cluster.pgs[f"{pool_id}.{parent_of(position):x}"]
     target.forget_reports()
     # a merge leaves an empty log, which is complete only if nothing was ever written
-    target.writes = 0 if target.writes == source.writes == 0 else None
+    if not target.writes == source.writes == 0:
+        target.writes = None
     target.log_entries = 0
     target.short_logs, target.left_at = frozenset(), {}
     for name in _AMOUNTS:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, List, Mappin
 from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
+from ..cluster.usage import share
 from . import statistics
 from .client_load import Noise
 from .deletion import Timer
@@ -35,8 +36,7 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
                              "reported_epoch": 0, "state": _UNKNOWN}
         return {**value, "pgs": records}
     if name == "pg_stats":
-        return {"pg_stats": [record if record["pgid"] not in unknown else _unreported(record)
-                             for record in value["pg_stats"]]}
+        return {"pg_stats": [_pg_record(record, unknown) for record in value["pg_stats"]]}
     if name == "osd_stats":
         return {**value, "osd_stats": _of_osds(value["osd_stats"], silent),
                 "pool_statfs": _of_osds(value["pool_statfs"], silent)}
@@ -48,7 +48,9 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
     return value
 
 
-def _unreported(record: Mapping[str, Any]) -> Dict[str, Any]:
+def _pg_record(record: Mapping[str, Any], unknown: Mapping[str, Pg]) -> Mapping[str, Any]:
+    if record["pgid"] not in unknown:
+        return record
     return {
         **record,
         "state": _UNKNOWN,
@@ -109,7 +111,7 @@ def _without_unreported(value: Any, cluster: Cluster, unknown: List[Pg]) -> Dict
         shown.pop(f"{name}_ratio", None)
         if count > 0:
             shown.update({f"{name}_objects": count, f"{name}_total": total,
-                          f"{name}_ratio": count / total if total > 0 else 1.0})
+                          f"{name}_ratio": share(count, total, 1.0)})
     return shown
 
 
@@ -164,7 +166,10 @@ class Reports(Timer):
 
     def freeze(self, seconds: float) -> None:
         """Freezes all reports for some seconds; 0 ends that."""
-        self._frozen = self._snapshot() if seconds > 0 else None
+        frozen = None
+        if seconds > 0:
+            frozen = self._snapshot()
+        self._frozen = frozen
         self._frozen_since = self._cluster.clock.now
         self._frozen_until = self._cluster.clock.now + seconds
 
@@ -205,7 +210,10 @@ class Reports(Timer):
         cluster = self._cluster
         silent = self.unreported
         found: Dict[str, Pg] = {}
-        for pgid in cluster.pgs if silent else cluster.peering:
+        pgids: Iterable[str] = cluster.peering
+        if silent:
+            pgids = cluster.pgs
+        for pgid in pgids:
             pg = cluster.pgs[pgid]
             is_silent = cluster.map.acting_primary(pgid) in silent
             if is_silent or statistics.reported_epoch(cluster, pg) < 0:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
-from typing import Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from ..cluster import map_update
 from ..cluster.cluster import Cluster
+from ..errors import Answer
 from ..monitor.config import Config
 from ..monitor.mon_store import MonStore
 from ..monitor.monitor import Monitor
@@ -48,8 +50,7 @@ class Simulation:
         self.timers: List[Timer] = [
             self.schedule, OsdAutoOut(cluster, self.config, self.apply_change),
             PgNumSteps(cluster, self.monitor, self.config, lambda: self.mgr_alive),
-            ReadBalancer(cluster, self.monitor, self.config, lambda: (
-                self.mgr_alive and "balancer" not in self.disabled_modules)),
+            ReadBalancer(cluster, self.monitor, self.config, self._balancer_is_loaded),
             self.client_load, self.reports]
         report_by_scrub(cluster, self.schedule)
 
@@ -57,6 +58,9 @@ class Simulation:
         """Restarts the random streams."""
         self.rng.seed(seed)
         self.reports.seed = seed
+
+    def _balancer_is_loaded(self) -> bool:
+        return self.mgr_alive and "balancer" not in self.disabled_modules
 
     def _max_backfills(self, osd: int) -> int:
         if osd not in self._backfill_limits:
@@ -80,15 +84,27 @@ class Simulation:
             if not self.monitor.ready:
                 break
 
+    def answer_to(self, sender: str, command: Dict[str, Any]) -> Answer:
+        """Sends the monitor a command and makes its epoch; returns the answer."""
+        answers: List[Answer] = []
+
+        def note(*answer: Any) -> None:
+            answers.append(answer)
+        self.monitor.submit_from(sender, json.dumps(command), note)
+        self.commit()
+        return answers[0]
+
     def apply_change(self, change: MapChange) -> None:
         """Makes the epoch of a change unless it is empty; StubError if CRUSH cannot be computed."""
         if not change:
             return
         pools = self.cluster.map.pools
-        counts = {pool_id: int(pools[pool_id]["pg_num"]) if pool_id in pools else 0
-                  for pool_id in change.pools}
-        pairs = {pg.pgid for pool_id, pool in change.pools.items() if pool_id in pools
-                 for pg in merging_pgs(self.cluster, pools[pool_id], pool)}
+        counts = dict.fromkeys(change.pools, 0)
+        pairs: Set[str] = set()
+        for pool_id, pool in change.pools.items():
+            if pool_id in pools:
+                counts[pool_id] = int(pools[pool_id]["pg_num"])
+                pairs.update(pg.pgid for pg in merging_pgs(self.cluster, pools[pool_id], pool))
         touched = map_update.prepare(self.cluster, change) | pairs
         for pool_id, before in counts.items():
             after = int(self.cluster.map.pools[pool_id]["pg_num"])
@@ -114,7 +130,9 @@ class Simulation:
         end = self.clock.now + seconds
         while True:
             due = self._next_moment()
-            stop = end if due is None else min(end, max(due, self.clock.now))
+            stop = end
+            if due is not None:
+                stop = min(end, max(due, self.clock.now))
             complete = self.backfill.next_completion()
             if complete is not None and self.clock.now + complete < stop:
                 # by the span, not by the moment: a clock of 1e9 s has no resolution of 1e-8 s
@@ -130,11 +148,15 @@ class Simulation:
 
     def wait_until(self, done: Callable[[], bool], timeout: Optional[float]) -> None:
         """Advances time until `done` or a timeout (seconds), for a caller that awaits an answer."""
-        end = self.clock.now + (_LONGEST_WAIT if timeout is None else timeout)
+        if timeout is None:
+            timeout = _LONGEST_WAIT
+        end = self.clock.now + timeout
         self.commit()
         while not done() and self.clock.now < end:
             due = self.monitor.next_moment()
-            stop = end if due is None or due <= self.clock.now else min(end, due)
+            stop = end
+            if due is not None and due > self.clock.now:
+                stop = min(end, due)
             self.advance(stop - self.clock.now)
 
     def _next_moment(self) -> Optional[float]:

@@ -9,7 +9,7 @@ from ..cluster import peering, pg_reports
 from ..cluster.cluster import Cluster, PoolSums
 from ..cluster.pg import Pg
 from ..cluster.pg_reports import CLEAN
-from ..cluster.usage import OsdUsage
+from ..cluster.usage import OsdUsage, share
 from ..crush.hashes import NONE
 from ..frozen import ReadOnlyDict, ReadOnlyRecords
 from . import client_load as omap
@@ -31,8 +31,12 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
             "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_reported,
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
-    blockers = sorted(peering.blockers_of(cluster, pg)) if "down" in state.split("+") else []
-    blocked = {"blocked_by": blockers} if blockers or "blocked_by" in pg.stats else {}
+    blockers: List[int] = []
+    if "down" in state.split("+"):
+        blockers = sorted(peering.blockers_of(cluster, pg))
+    blocked: Dict[str, Any] = {}
+    if blockers or "blocked_by" in pg.stats:
+        blocked["blocked_by"] = blockers
     return {**pg.stats, **_locations(cluster, pg, state), **blocked,
             "state": state, "up": list(up), "acting": list(acting),
             "up_primary": cluster.map.up_primary(pg.pgid),
@@ -48,8 +52,13 @@ def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
                 if name in pg.stats}
     alive = [(osd, place) for place, osd in enumerate(pg.held)
              if osd != NONE and cluster.map.is_up(osd)]
-    names = [f"{osd}({place})" if pg.erasure else str(osd) for osd, place in sorted(alive)]
-    counts = [{"shards": ",".join(names), "objects": pg.num_objects}] if pg.num_objects else []
+    form = "{}"
+    if pg.erasure:
+        form = "{}({})"
+    names = [form.format(*one) for one in sorted(alive)]
+    counts: List[Dict[str, Any]] = []
+    if pg.num_objects:
+        counts.append({"shards": ",".join(names), "objects": pg.num_objects})
     return {"avail_no_missing": names, "object_location_counts": counts}
 
 
@@ -140,10 +149,11 @@ def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
         total["num_omap_bytes"] += pg.omap_reported
         total["num_omap_keys"] += pg.stat("num_omap_keys")
         total["num_object_copies"] += pg.num_copies
+        state = CLEAN
         if not pg.movable:
             total["num_objects_misplaced"] += pg.stat("num_objects_misplaced")
             total["num_objects_degraded"] += pg.stat("num_objects_degraded")
-        state = CLEAN if pg.movable else pg.file_state
+            state = pg.file_state
         states = sums[pg.pool_id].states
         states[state] = states.get(state, 0) + 1
     return sums
@@ -189,7 +199,9 @@ def _osd_stat(entry: Dict[str, Any], usage: OsdUsage, hidden: int,
 
     As in Ceph the number increases with each report.
     """
-    record = usage.dump(hidden) if float(entry["weight"]) > 0 else None
+    record = None
+    if float(entry["weight"]) > 0:
+        record = usage.dump(hidden)
     last_entry, last_record, last_period, shown = usage.shown
     if last_entry is not entry or last_record is not record or last_period != period:
         shown = _shown(entry, record, period)
@@ -251,7 +263,7 @@ def pg_status(cluster: Cluster) -> Dict[str, Any]:
         count = total[f"num_objects_{name}"]
         if count:
             status.update({f"{name}_objects": count, f"{name}_total": copies,
-                           f"{name}_ratio": count / copies if copies else 1.0})
+                           f"{name}_ratio": share(count, copies, 1.0)})
     unknown = sum(count for state, count in by_state.items() if "unknown" in state)
     inactive = sum(count for state, count in by_state.items()
                    if "active" not in state.split("+")) - unknown
@@ -314,7 +326,7 @@ def _class_space(osds: List[Tuple[int, int]]) -> Dict[str, Any]:
     total = sum(size for size, _ in osds)
     used = sum(bytes_used for _, bytes_used in osds)
     return {"total_bytes": total, "total_avail_bytes": total - used, "total_used_bytes": used,
-            "total_used_raw_bytes": used, "total_used_raw_ratio": used / total if total else 0.0}
+            "total_used_raw_bytes": used, "total_used_raw_ratio": share(used, total)}
 
 
 def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:

@@ -80,14 +80,19 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
 def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
     """Returns the osdmap of `ceph osd dump`, with the up sets of the PGs' records."""
     rest = {**_DEFAULTS, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
-    flags = dump.get("flags_set") or []
-    flags = set(flags) | {flag for flag in str(dump.get("flags", "")).split(",") if flag}
-    items = {entry["pgid"]: tuple((int(p["from"]), int(p["to"])) for p in entry["mappings"])
-             for entry in dump.get("pg_upmap_items", [])}
+    flags = set(str(dump.get("flags", "")).split(",")) - {""}
+    flags.update(dump.get("flags_set") or ())
+    items: Dict[str, Items] = {}
+    for entry in dump.get("pg_upmap_items", []):
+        items[entry["pgid"]] = tuple((int(p["from"]), int(p["to"])) for p in entry["mappings"])
     pools = {int(pool["pool"]): {**pool, "type": int(pool["type"]), "size": int(pool["size"])}
              for pool in dump["pools"]}
     old_weights = {int(record["osd"]): int(record.get("old_weight", 0)) / WEIGHT_ONE
                    for record in rest["osd_xinfo"]}
+    temps: Dict[str, Mapping] = {}
+    for entry in dump.get("pg_temp", []):
+        pool_id = int(entry["pgid"].partition(".")[0])
+        temps[entry["pgid"]] = in_shard_order(entry["osds"], pools.get(pool_id, {}))
     rest["max_osd"] = max([int(osd["osd"]) + 1 for osd in dump["osds"]] or [0])
     return OsdMap(
         epoch=int(dump.get("epoch", 1)),
@@ -95,9 +100,7 @@ def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
         osds={int(osd["osd"]): _osd(osd, old_weights) for osd in dump["osds"]},
         flags=frozenset(flags),
         upmap_items=items,
-        pg_temp={entry["pgid"]: in_shard_order(
-            entry["osds"], pools.get(int(entry["pgid"].partition(".")[0]), {}))
-            for entry in dump.get("pg_temp", [])},
+        pg_temp=temps,
         up={pg["pgid"]: _members(pg["up"]) for pg in pg_stats},
         min_compat_client=str(dump.get("require_min_compat_client") or "luminous"),
         modified=str(dump.get("modified", "")),
@@ -108,7 +111,7 @@ def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
 def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]:
     """Returns an osds[] entry with up, in and state filled in and consistent."""
     weight = float(entry["weight"])
-    state = [str(word) for word in entry.get("state", ["exists", "up"])]
+    state = list(map(str, entry.get("state", ["exists", "up"])))
     up = int(entry.get("up", "up" in state))
     if up and "up" not in state:
         state.append("up")
@@ -118,7 +121,7 @@ def _osd(entry: Dict[str, Any], old_weights: Dict[int, float]) -> Dict[str, Any]
 
 
 def _members(osds: List[int]) -> Mapping:
-    return tuple(int(osd) for osd in osds)
+    return tuple(map(int, osds))
 
 
 def _with_statfs(record: Dict[str, Any]) -> Dict[str, Any]:
@@ -145,7 +148,7 @@ def _set_raw_mappings(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> No
     with_full_upmap: Set[str] = {entry["pgid"] for entry in full_upmaps}
     for pg in cluster.pgs.values():
         size = int(cluster.map.pools[pg.pool_id]["size"])
-        known = all(osd in cluster.map.osds for osd in pg.held)
+        known = set(pg.held) <= cluster.map.osds.keys()
         pg.has_full_upmap = pg.pgid in with_full_upmap
         if pg.has_full_upmap or not known or not pg.state_is_movable(size):
             continue
@@ -154,7 +157,7 @@ def _set_raw_mappings(cluster: Cluster, full_upmaps: List[Dict[str, Any]]) -> No
         raw = invert_items(up, items)
         if apply_items(raw, items, cluster.is_out) != up:
             continue
-        if all(cluster.map.is_up(osd) for osd in up):
+        if all(map(cluster.map.is_up, up)):
             pg.raw = raw
 
 
@@ -184,12 +187,13 @@ def _resume_backfill(cluster: Cluster) -> None:
     for pg in cluster.pgs.values():
         temps.pop(pg.pgid, None)
         up = cluster.map.up[pg.pgid]
-        wanted = pg.wanted_transfers(up) if pg.movable else []
-        if not wanted:
-            if pg.movable:
-                pg.held = up
-            elif pg.held != up:
+        if not pg.movable:
+            if pg.held != up:
                 temps[pg.pgid] = pg.held
+            continue
+        wanted = pg.wanted_transfers(up)
+        if not wanted:
+            pg.held = up
             continue
         left = pg.stat("num_objects_misplaced") / max(1, pg.num_objects * len(wanted))
         done = 0.0

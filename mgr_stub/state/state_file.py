@@ -15,7 +15,9 @@ from datetime import datetime, timezone
 from typing import Any, Dict, List
 
 from ..cluster.cluster import Cluster
+from ..cluster.usage import share
 from ..errors import StubError, invalid
+from ..osdmap.osd_map import status_of
 from ..simulation import statistics
 
 
@@ -40,16 +42,24 @@ def read_state(path: str) -> Dict[str, Any]:
         code = error.errno or errno.EIO
         raise StubError(code, f"{path}: cannot be read: {error.strerror}") from None
     try:
-        text = lzma.decompress(packed) if packed.startswith(_XZ_MAGIC) else (
-            gzip.decompress(packed) if packed.startswith(_GZ_MAGIC) else packed)
-        state: Any = json.loads(text.decode("utf-8"))
+        state: Any = json.loads(_unpacked(packed).decode("utf-8"))
     except (lzma.LZMAError, OSError, zlib.error, EOFError, ValueError, RecursionError) as error:
         raise invalid(f"{path}: this is no state file, or a part of one: {error}") from None
-    version = state.get("stateversion") if isinstance(state, dict) else None
+    version = None
+    if isinstance(state, dict):
+        version = state.get("stateversion")
     if version != 1:
         raise invalid(f"{path}: a state file has the stateversion 1, this has {version!r}")
     found: Dict[str, Any] = state
     return found
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if packed.startswith(_XZ_MAGIC):
+        return lzma.decompress(packed)
+    if packed.startswith(_GZ_MAGIC):
+        return gzip.decompress(packed)
+    return packed
 
 
 def save_state(cluster: Cluster, path: str) -> None:
@@ -59,14 +69,19 @@ def save_state(cluster: Cluster, path: str) -> None:
 
 def write_state(path: str, state: Dict[str, Any]) -> None:
     """Writes a state file, compressed if the name ends in .xz or .gz. StubError if that fails."""
-    text = json.dumps(state, separators=(",", ":")).encode()
-    write_file(path, lzma.compress(text, preset=2) if path.endswith(".xz") else (
-        gzip.compress(text) if path.endswith(".gz") else text))
+    content = json.dumps(state, separators=(",", ":")).encode()
+    if path.endswith(".xz"):
+        content = lzma.compress(content, preset=2)
+    elif path.endswith(".gz"):
+        content = gzip.compress(content)
+    write_file(path, content)
 
 
 def write_file(path: str, content: bytes) -> None:
     """Writes a file, a new one whole or not at all. StubError if that fails."""
-    part = path if os.path.lexists(path) else f"{path}.part"   # the path may be a device
+    part = f"{path}.part"
+    if os.path.lexists(path):   # it may be a device
+        part = path
     try:
         with open(part, "wb") as file:
             file.write(content)
@@ -96,7 +111,9 @@ def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
     """Returns the nodes of `ceph osd df`; PGs are counted by acting sets (PGMap::stat_pg_add in
     Ceph).
     """
-    pgs = Counter(osd for pgid in cluster.pgs for osd in cluster.map.acting(pgid))
+    pgs: Counter[int] = Counter()
+    for pgid in cluster.pgs:
+        pgs.update(cluster.map.acting(pgid))
     space = statistics.df(cluster)["stats"]
     mean = space["total_used_raw_ratio"]
     nodes = []
@@ -106,8 +123,8 @@ def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
         node = {"id": osd, "device_class": cluster.crush.classes.get(osd, ""),
                 "name": f"osd.{osd}", "type": "osd", "type_id": 0, "depth": 2, "pool_weights": {},
                 "crush_weight": cluster.crush.osd_weight(osd), "reweight": entry["weight"],
-                "utilization": used * 100, "var": used / mean if mean else 0.0,
-                "pgs": pgs[osd], "status": "up" if entry["up"] else "down"}
+                "utilization": used * 100, "var": share(used, mean),
+                "pgs": pgs[osd], "status": status_of(entry)}
         for key in ("kb", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta", "kb_avail"):
             node[key] = record.get(key, 0)
         nodes.append(node)

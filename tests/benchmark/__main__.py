@@ -80,11 +80,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         jobs = [(measure_scale, (options.scale, int(options.scale * pgs), pools,
                                  options.scale_seconds, options.aim)) for pgs, pools in SCALES]
     else:
-        names = {name: "" for name in ("demo", *SHAPES)}
-        names.update({Path(folder).resolve().name: folder for folder in options.clusters})
+        names = dict.fromkeys(("demo", *SHAPES), "")
+        names.update((Path(folder).resolve().name, folder) for folder in options.clusters)
         jobs = [(measure_cluster, (name, folder, options.aim, options.osdmaptool_seconds))
-                for name, folder in names.items() if any(
-                    fnmatch(name, word) or (folder and word == "given") for word in options.only)]
+                for name, folder in names.items() if _is_asked_for(name, folder, options.only)]
     if not jobs:
         parser.error(f"no cluster is called {' or '.join(options.only)}")
     results: List[Result] = []
@@ -103,24 +102,34 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return int(len(results) < len(jobs))
 
 
+def _is_asked_for(name: str, folder: str, words: Sequence[str]) -> bool:
+    if folder and "given" in words:
+        return True
+    return any(fnmatch(name, word) for word in words)
+
+
 def measure_cluster(name: str, folder: str, aim: str, limit: float) -> Result:
     """A plan of one cluster, judged. Bytes, ratios and seconds of wall time."""
-    snapshot: Snapshot = Session.from_state(
-        str(Path(folder, STATE_NAME)), release=18).module.gateway.snapshot() if (
-            folder) else snapshot_of(name)
+    snapshot = snapshot_of(name)
+    if folder:
+        session = Session.from_state(str(Path(folder, STATE_NAME)), release=18)
+        snapshot = session.module.gateway.snapshot()
     start = time.perf_counter()
     plan = make_plan(snapshot, PlanOptions(aim=aim))
     cost = {"seconds": time.perf_counter() - start, "peak_bytes": peak_bytes()}
     items = changed_items(snapshot, [(change.pgid, change.items) for change in plan.changes])
-    columns: Dict[str, Result] = {"start": score(snapshot, snapshot.upmap_items)._asdict(),
-               "equilibrium": {**score(snapshot, items)._asdict(), **cost}}
+    columns: Dict[str, Result] = {
+        "start": score(snapshot, snapshot.upmap_items)._asdict(),
+        "equilibrium": {**score(snapshot, items)._asdict(), **cost}}
     osdmap = Path(folder, "osdmap")
-    if folder and osdmap.exists() and limit and shutil.which("osdmaptool"):
+    is_given = folder and osdmap.exists()
+    if is_given and limit and shutil.which("osdmaptool"):
         columns["osdmaptool"] = built_in(snapshot, osdmap, limit)
     bounds = cluster_bounds(snapshot)
-    free = [bounds.pool_space.get(pool) for pool in data_pools(snapshot)]
-    columns["bound"] = {"highest": bounds.highest, "free_data_bytes": None if None in free else sum(
-        space.free_bytes for space in free if space is not None)}
+    pools, space = data_pools(snapshot), bounds.pool_space
+    columns["bound"] = {"highest": bounds.highest, "free_data_bytes": None}
+    if space.keys() >= set(pools):
+        columns["bound"]["free_data_bytes"] = sum(space[pool].free_bytes for pool in pools)
     return {"name": name, **_counts(snapshot), "stopped": plan.stop_reason, "columns": columns}
 
 
@@ -141,8 +150,7 @@ def built_in(snapshot: Snapshot, osdmap: Path, limit: float) -> Result:
         except subprocess.TimeoutExpired:
             return {"seconds": limit, "killed": True}
         seconds = time.perf_counter() - start
-        pairs = {pgid: tuple(items) for pgid, items in read_commands(commands).items()}
-        items = changed_items(snapshot, pairs.items())
+        items = changed_items(snapshot, read_commands(commands).items())
         return {**score(snapshot, items)._asdict(), "seconds": seconds}
 
 
@@ -206,6 +214,10 @@ def _tib(count: float) -> str:
     return f"{count / TIB:.2f}"
 
 
+def _percent(ratio: float) -> str:
+    return f"{100.0 * ratio:.2f}"
+
+
 def _mib(count: float) -> str:
     return f"{count / MIB:.0f}"
 
@@ -232,23 +244,28 @@ ROWS: Dict[str, Tuple[str, Callable[[Any], str]]] = {
     "peak memory (MiB)": ("peak_bytes", _mib)}
 
 
+def _cells(figures: Sequence[Any], text: Callable[[Any], str]) -> List[str]:
+    return ["-" if figure is None else text(figure) for figure in figures]
+
+
 def table(result: Result) -> str:
     """Everything about one cluster, in lines; a figure that a column does not have is `-`."""
     columns: Mapping[str, Mapping[str, Any]] = result["columns"]
     rows = [["", *columns]]
     for name in columns["start"]["highest"]:
         levels = [column.get("highest", {}).get(name) for column in columns.values()]
-        rows.append([f"highest utilization, {name} (%)"] + [
-            "-" if level is None else f"{100.0 * level:.2f}" for level in levels])
+        rows.append([f"highest utilization, {name} (%)", *_cells(levels, _percent)])
     for title, (key, text) in ROWS.items():
         figures = [column.get(key) for column in columns.values()]
-        if any(figure is not None for figure in figures):
-            rows.append([title] + ["-" if figure is None else text(figure) for figure in figures])
+        if set(figures) != {None}:
+            rows.append([title, *_cells(figures, text)])
     first, *others = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join([
-        "{name}: {osds} OSDs, {pools} pools, {pgs} PGs, {shards} shards; {stopped}".format(**result)
-    ] + ["  " + "  ".join([row[0].ljust(first)] + [
-        cell.rjust(width) for cell, width in zip(row[1:], others)]) for row in rows])
+    head = "{name}: {osds} OSDs, {pools} pools, {pgs} PGs, {shards} shards; {stopped}"
+    lines = [head.format(**result)]
+    for title, *cells in rows:
+        shown = [cell.rjust(width) for cell, width in zip(cells, others)]
+        lines.append("  ".join(["  " + title.ljust(first), *shown]))
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
+from tests.support.clusters.state_records import pg_record
 from tests.support.clusters.unit_cluster import Cluster
 
 from .made.shapes import BYTES_PER_OBJECT, FIXED_BYTES
@@ -21,19 +22,18 @@ def state_of(cluster: Cluster) -> Dict[str, Any]:
             metadata[osd] += record.num_objects * BYTES_PER_OBJECT
             omap[osd] += record.omap_bytes
             data[osd] += cluster.shard_bytes(pgid) - record.omap_bytes
-        pg_stats.append({
-            "pgid": pgid, "state": record.state, "up": up, "acting": up, "up_primary": up[0],
-            "acting_primary": up[0], "reported_epoch": record.reported_epoch, "stat_sum": {
-                "num_bytes": record.num_bytes, "num_objects": record.num_objects,
-                "num_object_copies": record.num_objects * len(up), "num_objects_degraded": 0,
-                "num_objects_misplaced": 0, "num_omap_bytes": record.omap_bytes}})
+        stat = pg_record(pgid, up, up, record.state, record.num_bytes, record.num_objects,
+                         record.omap_bytes)
+        stat.update(up_primary=up[0], acting_primary=up[0], reported_epoch=record.reported_epoch)
+        pg_stats.append(stat)
     osd_stats = []
     for stats in cluster.osd_stats():
         osd = stats["osd"]
-        pgs = sum(osd in up for up in cluster.up.values())
-        osd_stats.append(dict(stats, num_pgs=pgs, statfs=dict(
-            stats["statfs"], allocated=data[osd], data_stored=data[osd],
-            omap_allocated=omap[osd], internal_metadata=metadata[osd])))
+        stats["num_pgs"] = sum(osd in up for up in cluster.up.values())
+        stats["statfs"].update(
+            allocated=data[osd], data_stored=data[osd], omap_allocated=omap[osd],
+            internal_metadata=metadata[osd])
+        osd_stats.append(stats)
     return {"stateversion": 1, "timestamp": "2026-01-01T00:00:00", "osd_dump": osd_map,
             "pg_dump": {"pg_map": {"version": 1, "pg_stats": pg_stats, "osd_stats": osd_stats}},
             "crush_dump": cluster.crush}

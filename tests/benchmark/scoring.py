@@ -7,7 +7,8 @@ for, while the space of a nearly empty pool can be had for nothing.
 """
 from __future__ import annotations
 
-from typing import Dict, Iterable, Mapping, NamedTuple, Tuple
+from collections import Counter
+from typing import Dict, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
@@ -53,42 +54,37 @@ def up_with(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Dict[str, Tu
     return up
 
 
-def changed_items(snapshot: Snapshot, changes: Iterable[Tuple[str, UpmapItems]]
+def changed_items(snapshot: Snapshot, changes: Iterable[Tuple[str, Sequence[Tuple[int, int]]]]
                   ) -> Dict[str, UpmapItems]:
     """The map's items after changes of (pgid, its new items); none takes the entry away."""
-    items = dict(snapshot.upmap_items)
-    for pgid, pairs in changes:
-        items.pop(pgid, None)
-        if pairs:
-            items[pgid] = tuple(pairs)
-    return items
+    items = {**snapshot.upmap_items, **{pgid: tuple(pairs) for pgid, pairs in changes}}
+    return {pgid: pairs for pgid, pairs in items.items() if pairs}
 
 
 def fill(snapshot: Snapshot, up: UpSets) -> Fill:
     """Utilization and free space once everything has arrived where `up` wants it."""
     used = {osd.id: float(osd.target_bytes) for osd in snapshot.osds.values()}
-    counts: Dict[int, Dict[int, int]] = {pool: {} for pool in snapshot.pools}
+    counts: Dict[int, Counter[int]] = {pool: Counter() for pool in snapshot.pools}
     for pgid, pg in snapshot.pgs.items():
-        for osd in up[pgid]:
-            if osd != NO_OSD:
-                counts[pg.pool][osd] = counts[pg.pool].get(osd, 0) + 1
-        for osd in _gains(snapshot, pg, pg.up, up[pgid]):
-            used[osd] += pg.shard_bytes
-        for osd in _gains(snapshot, pg, up[pgid], pg.up):
-            used[osd] -= pg.shard_bytes
-    measured = [device for device in snapshot.osds.values() if device.has_statistics]
+        counts[pg.pool].update(up[pgid])
+        for gained in _gains(snapshot, pg, pg.up, up[pgid]):
+            used[gained] += pg.shard_bytes
+        for left in _gains(snapshot, pg, up[pgid], pg.up):
+            used[left] -= pg.shard_bytes
     highest: Dict[str, float] = {}
-    for device in measured:
-        if device.is_in:
-            highest[device.device_class] = max(highest.get(device.device_class, 0.0),
-                                               used[device.id] / device.size_bytes)
-    room = {device.id: max(0.0, device.size_bytes * snapshot.full_ratio - used[device.id])
-            for device in measured}
+    room = {}
+    for osd in snapshot.osds.values():
+        if not osd.has_statistics:
+            continue
+        room[osd.id] = max(0.0, osd.size_bytes * snapshot.full_ratio - used[osd.id])
+        if osd.is_in:
+            highest[osd.device_class] = max(highest.get(osd.device_class, 0.0),
+                                            used[osd.id] / osd.size_bytes)
     free: Dict[int, float] = {}
     for pool in snapshot.pools.values():
         chunks = pool.pg_num * pool.data_shards   # a byte adds 1 ÷ chunks to each shard
-        free[pool.id] = min((room[osd] * chunks / count for osd, count in counts[pool.id].items()
-                             if osd in room), default=0.0)
+        free[pool.id] = min((room[osd] * chunks / counts[pool.id][osd]
+                             for osd in room.keys() & counts[pool.id].keys()), default=0.0)
     return Fill(highest, free)
 
 

@@ -8,6 +8,7 @@ Everything lies in one temporary folder, removed at the end; every daemon is a c
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import socket
@@ -15,7 +16,7 @@ import tempfile
 import uuid
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from .daemons import Agent, Answer, ClusterError, Processes, wait_for
 from .harness.ceph_conf import CONF
@@ -68,6 +69,8 @@ class DaemonCluster:
         self.processes = Processes(release, self.work)
         self.agent = Agent(self.processes, self.conf)
         self.osds: List[float] = []
+        #: CRUSH host by OSD, without the spares.
+        self.osd_hosts = [host for host, sizes in hosts.items() for _ in sizes]
 
     def __enter__(self) -> DaemonCluster:
         try:
@@ -105,9 +108,10 @@ class DaemonCluster:
     def _write_files(self) -> None:
         self.fsid = str(uuid.uuid4())
         self.port = free_port()
-        self.conf.write_text(CONF.format(
-            fsid=self.fsid, port=self.port, work=self.work, block=GIB)
-            + "".join(f"{name} = {value}\n" for name, value in self.osd_options.items()))
+        conf = CONF.format(fsid=self.fsid, port=self.port, work=self.work, block=GIB)
+        for name, value in self.osd_options.items():
+            conf += f"{name} = {value}\n"
+        self.conf.write_text(conf)
         (self.work / "crash").mkdir()
         shutil.copy(HERE / "harness" / "agent.py", self.work)
         self._fill_module_folder(self.work / "modules")
@@ -128,48 +132,53 @@ class DaemonCluster:
         check = self.processes.check
         check(["ceph-authtool", "--create-keyring", keyring, "--gen-key", "-n", "mon.",
                "--cap", "mon", "allow *"])
-        check(["ceph-authtool", keyring, "--gen-key", "-n", "client.admin", "--cap", "mon",
-               "allow *", "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
-        count = sum(len(sizes) for sizes in self.hosts.values()) + self.spares
-        for name, kind in [("mgr.x", "mgr"), ("mgr.y", "mgr"),
-                           *((f"osd.{number}", "osd") for number in range(count))]:
-            check(["ceph-authtool", keyring, "--gen-key", "-n", name, "--cap", "mon",
-                   f"allow profile {kind}", "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
+        self._make_key(keyring, "client.admin", "allow *")
+        for name in "xy":
+            self._make_key(keyring, f"mgr.{name}", "allow profile mgr")
+        for number in range(len(self.osd_hosts) + self.spares):
+            self._make_key(keyring, f"osd.{number}", "allow profile osd")
         check(["monmaptool", "--create", "--fsid", self.fsid, "--addv", "a",
                f"[v2:127.0.0.1:{self.port}]", monmap])
         (self.work / "mon.a").mkdir()
-        conf = ["-c", str(self.conf)]
-        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring",
-               keyring])
-        self.processes.start("mon.a", ["ceph-mon", *conf, "-i", "a", "-f"])
-        wait_for("the monitor", lambda: self._alive("mon.a") and self._mon_answers(), 60)
+        check(["ceph-mon", "-c", str(self.conf), "-i", "a", "--mkfs", "--monmap", monmap,
+               "--keyring", keyring])
+        self._start_daemon("mon", "a")
+        wait_for("the monitor", self._mon_answers, 60)
+
+    def _make_key(self, keyring: str, name: str, of_mon: str) -> None:
+        self.processes.check(["ceph-authtool", keyring, "--gen-key", "-n", name, "--cap", "mon",
+                              of_mon, "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
+
+    def _start_daemon(self, kind: str, name: object) -> None:
+        self.processes.start(
+            f"{kind}.{name}", [f"ceph-{kind}", "-c", str(self.conf), "-i", str(name), "-f"])
 
     def _mon_answers(self) -> bool:
+        self._assert_alive("mon.a")
         try:
             return self.agent.ask("mon", {"prefix": "mon stat"}, seconds=20).rc == 0
         except (ClusterError, OSError):
             self.agent.close()
             return False
 
-    def _alive(self, name: str) -> bool:
+    def _assert_alive(self, name: str) -> None:
         if not self.processes.alive(name):
             raise ClusterError(f"{name} ended by itself:\n{self.log_tail(name)}")
-        return True
 
     def start_mgr(self, name: str) -> None:
         """Start mgr.NAME; the first becomes active, others stand by."""
         (self.work / f"mgr.{name}").mkdir(exist_ok=True)
-        self.processes.start(
-            f"mgr.{name}", ["ceph-mgr", "-c", str(self.conf), "-i", name, "-f"])
+        self._start_daemon("mgr", name)
 
     def _start_osds(self) -> None:
-        hosts = [host for host, sizes in self.hosts.items() for _ in sizes] + [""] * self.spares
-        self.osds = [size for sizes in self.hosts.values() for size in sizes] + [1.0] * self.spares
-        for number, (size, host) in enumerate(zip(self.osds, hosts)):
+        for sizes in self.hosts.values():
+            self.osds += sizes
+        self.osds += [1.0] * self.spares
+        for number, size in enumerate(self.osds):
             unique = str(uuid.uuid4())
             assert self.mon_json("osd new", uuid=unique)["osdid"] == number
-            if host:
-                self._place(number, size, host)
+            if number < len(self.osd_hosts):
+                self._place(number, size, self.osd_hosts[number])
             (self.work / f"osd.{number}").mkdir()
             self.processes.start(f"mkfs.{number}", [
                 "ceph-osd", "-c", str(self.conf), "-i", str(number), "--mkfs", "--osd-uuid", unique,
@@ -190,8 +199,7 @@ class DaemonCluster:
 
     def start_osd(self, number: int) -> None:
         """Start an OSD whose files are there; does not wait."""
-        self.processes.start(
-            f"osd.{number}", ["ceph-osd", "-c", str(self.conf), "-i", str(number), "-f"])
+        self._start_daemon("osd", number)
 
     def wait_osds(self) -> None:
         """Wait until every OSD is up."""
@@ -199,9 +207,8 @@ class DaemonCluster:
 
     def _osds_up(self) -> bool:
         for number in range(len(self.osds)):
-            self._alive(f"osd.{number}")
-        stat = self.mon_json("osd stat")
-        return stat.get("num_up_osds", 0) == len(self.osds)
+            self._assert_alive(f"osd.{number}")
+        return self.mon_json("osd stat").get("num_up_osds") == len(self.osds)
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -212,10 +219,8 @@ class DaemonCluster:
 
     def mon(self, prefix: str, data: str = "", **arguments: Any) -> Answer:
         """A monitor command over the open connection; ClusterError when it fails."""
-        answer = self.agent.ask("mon", {"prefix": prefix, **arguments}, data)
-        if answer.rc:
-            raise ClusterError(f"{prefix} {arguments}: rc {answer.rc}: {answer.err}")
-        return answer
+        return _succeeded(f"{prefix} {arguments}",
+                          self.agent.ask("mon", {"prefix": prefix, **arguments}, data))
 
     def mon_json(self, prefix: str, **arguments: Any) -> Any:
         """A monitor command's JSON output."""
@@ -227,19 +232,47 @@ class DaemonCluster:
 
     def mgr_json(self, prefix: str, **arguments: Any) -> Any:
         """An mgr command's JSON output; ClusterError when it fails."""
-        answer = self.mgr(prefix, format="json", **arguments)
-        if answer.rc:
-            raise ClusterError(f"{prefix} {arguments}: rc {answer.rc}: {answer.err}")
-        return answer.json()
+        return _succeeded(f"{prefix} {arguments}",
+                          self.mgr(prefix, format="json", **arguments)).json()
+
+    def set_config(self, who: str, name: str, value: Any) -> None:
+        """`ceph config set WHO NAME VALUE`."""
+        self.mon("config set", who=who, name=name, value=str(value))
+
+    def remove_config(self, who: str, name: str) -> None:
+        """`ceph config rm WHO NAME`."""
+        self.mon("config rm", who=who, name=name)
 
     def set_option(self, name: str, value: Any) -> None:
-        """Set an option of the module, as `ceph config set mgr mgr/equilibrium/NAME` does."""
-        self.mon("config set", who="mgr", name=f"mgr/equilibrium/{name}", value=str(value))
+        """Set an option of the module."""
+        self.set_config("mgr", f"mgr/equilibrium/{name}", value)
+
+    def remove_option(self, name: str) -> None:
+        """Back to an option's default."""
+        self.remove_config("mgr", f"mgr/equilibrium/{name}")
 
     def hurry(self) -> None:
         """Take the module's brakes off."""
         for name in BRAKES:
             self.set_option(name, 0)
+
+    # -- what Ceph tells ------------------------------------------------------------------------
+
+    def osd_dump(self, **arguments: Any) -> Any:
+        """`ceph osd dump`."""
+        return self.mon_json("osd dump", **arguments)
+
+    def osd_nodes(self) -> List[Dict[str, Any]]:
+        """The OSDs as `ceph osd df` tells them."""
+        return self.mgr_json("osd df")["nodes"]
+
+    def pg_stats(self, contents: str = "pgs") -> List[Dict[str, Any]]:
+        """The PGs of `ceph pg dump CONTENTS`, which may be pgs_brief."""
+        return self.mgr_json("pg dump", dumpcontents=[contents])["pg_stats"]
+
+    def health_checks(self) -> Dict[str, Any]:
+        """Code → check, of `ceph health detail`."""
+        return self.mon_json("health", detail="detail")["checks"]
 
     # -- the mgr --------------------------------------------------------------------------------
 
@@ -254,9 +287,9 @@ class DaemonCluster:
             name = self.active_mgr()
             if not name or self.mgr("pg stat", seconds=30).rc:
                 return ""
-            nodes = self.mgr_json("osd df")["nodes"]
-            return name if all(node["kb"] for node in nodes) and len(nodes) >= len(
-                self.osds) - self.spares else ""
+            sizes = [node["kb"] for node in self.osd_nodes()]
+            has_all = all(sizes) and len(sizes) >= len(self.osd_hosts)
+            return name if has_all else ""
         return wait_for("an active mgr with statistics", answers, seconds)
 
     def enable(self, module: str) -> None:
@@ -285,36 +318,41 @@ class DaemonCluster:
         names = [name for name in self.processes.running if name.startswith("mgr.")]
         for name in names:
             self.processes.end(name, hard=True)
-        gid = self.mon_json("mgr dump")["active_gid"]
+        gid = self.mgr_dump()["active_gid"]
         for name in names:
             self.start_mgr(name[len("mgr."):])
-        self.mon("mgr fail", who=self.mon_json("mgr dump")["active_name"])
-        wait_for("a new active mgr",
-                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, gid), 60)
+        self.mon("mgr fail", who=self.mgr_dump()["active_name"])
+        self.wait_other_mgr(gid)
         self.wait_mgr()
         self.wait_module()
 
+    def mgr_dump(self) -> Dict[str, Any]:
+        """`ceph mgr dump`."""
+        return self.mon_json("mgr dump")
+
+    def wait_other_mgr(self, gid: int, seconds: float = 60.0) -> None:
+        """Wait until an mgr is active that is not that one."""
+        wait_for("another active mgr", lambda: self.mgr_dump()["active_gid"] not in (0, gid),
+                 seconds)
+
     def fail_mgr(self) -> str:
         """`ceph mgr fail`; returns the name of the next active mgr once it answers."""
-        before = self.mon_json("mgr dump")
+        before = self.mgr_dump()
         self.mon("mgr fail", who=before["active_name"])
-        return self._wait_other_mgr(before["active_gid"])
+        self.wait_other_mgr(before["active_gid"], 90)
+        return self.wait_mgr()
 
     def kill_mgr(self) -> str:
         """`kill -9` of the active mgr, which then stands by; the next one's name once it answers.
 
         The monitor gives up on a silent mgr after `mon_mgr_beacon_grace`.
         """
-        before = self.mon_json("mgr dump")
+        before = self.mgr_dump()
         self.processes.end(f"mgr.{before['active_name']}", hard=True)
-        name = self._wait_other_mgr(before["active_gid"])
+        self.wait_other_mgr(before["active_gid"], 90)
+        name = self.wait_mgr()
         self.start_mgr(before["active_name"])
         return name
-
-    def _wait_other_mgr(self, gid: int) -> str:
-        wait_for("another active mgr",
-                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, gid), 90)
-        return self.wait_mgr()
 
     # -- failures -------------------------------------------------------------------------------
 
@@ -328,30 +366,30 @@ class DaemonCluster:
 
     def module_failures(self) -> str:
         """What shows that the module raised an exception: a health error, a logged traceback."""
-        checks = self.mon_json("health", detail="detail")["checks"]
-        found = [str(check) for name, check in checks.items() if name == "MGR_MODULE_ERROR"]
-        for path in sorted(self.work.glob("mgr.*.log")):
-            with open(path, errors="replace") as log:
-                found += [line.strip() for line in log
-                          if 'File "' in line and "/equilibrium/" in line]
+        error = self.health_checks().get("MGR_MODULE_ERROR")
+        found = [str(error)] if error else []
+        for said in self._logged(_is_of_traceback).values():
+            found += said
         return "\n".join(found[-20:])
 
     def mispredictions(self) -> List[str]:
         """What the module logged of shards that took more than it had predicted."""
-        found: List[str] = []
-        for path in sorted(self.work.glob("mgr.*.log")):
-            with open(path, errors="replace") as log:
-                found += [line.strip() for line in log if "were predicted" in line]
-        return found
+        return sum(self._logged(_is_misprediction).values(), [])
 
     def module_log(self, lines: int = 60) -> str:
         """What the mgrs logged about the module or about any failure, last lines."""
         found: List[str] = []
+        for name, said in self._logged(_worth_showing).items():
+            found += [f"-- {name}", *said[-lines:]]
+        return "\n".join(found)
+
+    def _logged(self, is_wanted: Callable[[str], bool]) -> Dict[str, List[str]]:
+        """Those lines of each mgr's log."""
+        found = {}
         for path in sorted(self.work.glob("mgr.*.log")):
             with open(path, errors="replace") as log:
-                said = [line.rstrip() for line in log if _worth_showing(line)]
-            found += [f"-- {path.name}", *said[-lines:]]
-        return "\n".join(found)
+                found[path.name] = [line.rstrip() for line in log if is_wanted(line)]
+        return found
 
 
 def allow_many_osds() -> None:
@@ -369,10 +407,24 @@ def copy_package(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def _succeeded(command: str, answer: Answer) -> Answer:
+    if answer.rc:
+        raise ClusterError(f"{command}: rc {answer.rc}: {answer.err}")
+    return answer
+
+
+def _is_of_traceback(line: str) -> bool:
+    return 'File "' in line and "/equilibrium/" in line
+
+
+def _is_misprediction(line: str) -> bool:
+    return "were predicted" in line
+
+
 def _worth_showing(line: str) -> bool:
-    words = ("equilibrium", "Traceback", "  File ", "Error", "ERROR")
-    noise = ("libqatzip", "NOTIFY_TYPES", "log_channel(audit)", "Loading ")
-    return any(word in line for word in words) and not any(word in line for word in noise)
+    if re.search(r"libqatzip|NOTIFY_TYPES|log_channel\(audit\)|Loading ", line):
+        return False
+    return re.search(r"equilibrium|Traceback|  File |Error|ERROR", line) is not None
 
 
 def free_port() -> int:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import pytest
 
-from .cluster import DaemonCluster
+from .cluster import HOSTS, DaemonCluster
 from .harness import workload
 from .harness.commands import ready_plan
 from .release import EXIT_UNAVAILABLE, RELEASES, ReleaseUnavailable
@@ -66,10 +66,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    elsewhere = [item for item in items if not _runs_there(item)]
+    here: List[pytest.Item] = []
+    elsewhere: List[pytest.Item] = []
+    for item in items:
+        if _runs_there(item):
+            here.append(item)
+        else:
+            elsewhere.append(item)
     if elsewhere:
         config.hook.pytest_deselected(items=elsewhere)
-        items[:] = [item for item in items if _runs_there(item)]
+        items[:] = here
 
 
 def _runs_there(item: pytest.Item) -> bool:
@@ -77,12 +83,11 @@ def _runs_there(item: pytest.Item) -> bool:
     if item.get_closest_marker("long") and not item.config.getoption("--ceph-long", False):
         return False
     mark = item.get_closest_marker("releases")
+    if mark is None or item.config.getoption("--ceph-every"):
+        return True
     callspec = getattr(item, "callspec", None)
-    if mark is None or callspec is None or "cluster" not in callspec.params:
-        return True
-    if item.config.getoption("--ceph-every"):
-        return True
-    return callspec.params["cluster"] in mark.args
+    major = callspec.params.get("cluster") if callspec else None
+    return major is None or major in mark.args
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -121,13 +126,20 @@ def _wanted(config: pytest.Config) -> List[int]:
     return majors
 
 
+def new_cluster(request: pytest.FixtureRequest, hosts: Mapping[str, Tuple[float, ...]] = HOSTS,
+                osd_options: Mapping[str, str] = {}) -> DaemonCluster:
+    """Of the release that a fixture is asked for; not begun."""
+    keep = request.config.getoption("--ceph-keep")
+    return DaemonCluster(RELEASES[request.param], PACKAGE, keep, hosts, osd_options)
+
+
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """A filled, visibly unequal cluster of one release, two mgrs, the module enabled."""
     release = RELEASES[request.param]
     figures = request.config.stash[FIGURES]
     started = time.monotonic()
-    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep")) as made:
+    with new_cluster(request) as made:
         made.start_mgr("y")
         workload.make_pools(made)
         before = workload.fill(made)
@@ -135,12 +147,13 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
         made.set_option("sleep_interval", SLEEP_INTERVAL)
         made.set_option("max_misplaced_ratio", MAX_MISPLACED)
         made.hurry()
+        filled = time.monotonic() - started
         figures.append(f"Ceph {release.version}: cluster of {len(made.osds)} OSDs filled after "
-                       f"{time.monotonic() - started:.0f} s: {before}")
+                       f"{filled:.0f} s: {before}")
         yield made
         failures, alarms = made.module_failures(), made.mispredictions()
-    figures.append(f"Ceph {release.version}: all its tests took "
-                   f"{time.monotonic() - started:.0f} s")
+    took = time.monotonic() - started
+    figures.append(f"Ceph {release.version}: all its tests took {took:.0f} s")
     assert not failures, f"the module raised exceptions on Ceph {release.version}:\n{failures}"
     assert not alarms, f"sizes are known here, yet on Ceph {release.version}: {alarms}"
 

@@ -107,11 +107,11 @@ class Release:
             said = str(error)
         found = re.search(r"ceph version (\S+)", said)
         if not found or found.group(1).split(".")[0] != str(self.major):
-            cure = f"; apt-get install --no-install-recommends {' '.join(PACKAGES)}"
-            raise ReleaseUnavailable(
-                f"Ceph {self.major} is expected {'in ' + str(self.root) if self.root else 'here'}, "
-                f"but `ceph-mon --version` says: {said or 'nothing'}"
-                f"{'' if self.root else cure}.")
+            where, cure = "here", f"; apt-get install --no-install-recommends {' '.join(PACKAGES)}"
+            if self.root:
+                where, cure = f"in {self.root}", ""
+            raise ReleaseUnavailable(f"Ceph {self.major} is expected {where}, but `ceph-mon "
+                                     f"--version` says: {said or 'nothing'}{cure}.")
         return found.group(1).split("+")[0]
 
 

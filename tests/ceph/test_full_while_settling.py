@@ -1,4 +1,4 @@
-"""An OSD becomes full within minutes of an operator's changes of others: relief begins all the same.
+"""An OSD becomes full within minutes of an operator's changes of others: relief comes all the same.
 
 How long a series of changes may be left to settle is far above what a full OSD may wait.
 """
@@ -13,7 +13,7 @@ import pytest
 from .cluster import DaemonCluster
 from .daemons import wait_for
 from .harness import workload
-from .harness.commands import equilibrium, status
+from .harness.commands import AT_REST, equilibrium, run, status, wait_state
 
 pytestmark = pytest.mark.releases(16, 20)
 
@@ -30,15 +30,18 @@ Pairs = FrozenSet[Tuple[str, int, int]]
 
 def pairs(cluster: DaemonCluster) -> Pairs:
     """(pgid, from, to) of the present upmap items."""
-    return frozenset((pgid, source, target)
-                     for pgid, found in workload.upmap_items(cluster).items()
-                     for source, target in found)
+    found = set()
+    for pgid, items in workload.upmap_items(cluster).items():
+        for source, target in items:
+            found.add((pgid, source, target))
+    return frozenset(found)
 
 
 def leaving(before: Pairs, now: Pairs, osd: int) -> int:
     """What takes shards off an OSD: new pairs away from it, and pairs to it that are gone."""
-    return sum(source == osd for _, source, _ in now - before) + sum(
-        target == osd for _, _, target in before - now)
+    sources = [source for _, source, _ in now - before]
+    targets = [target for _, _, target in before - now]
+    return sources.count(osd) + targets.count(osd)
 
 
 def changes_of(cluster: DaemonCluster, first: int, second: int) -> Iterator[Any]:
@@ -55,9 +58,9 @@ def changes_of(cluster: DaemonCluster, first: int, second: int) -> Iterator[Any]
 def others(cluster: DaemonCluster, unbalanced: workload.Usage) -> Iterator[List[int]]:
     """The emptiest OSDs, which most upmaps lead to: while one is out, others have what they had
     before. Balancing is on and has nothing to do."""
-    assert equilibrium(cluster, "on").rc == 0
-    wait_for("nothing to do", lambda: status(cluster)["state"] in ("balanced", "stuck"), 300)
-    yield sorted(unbalanced.utilization, key=lambda osd: unbalanced.utilization[osd])[:2]
+    run(cluster, "on")
+    wait_state(cluster, AT_REST, 300)
+    yield sorted(unbalanced.utilization, key=unbalanced.utilization.__getitem__)[:2]
     equilibrium(cluster, "off")
     workload.set_ratios(cluster, DEFAULTS)
     cluster.mon("osd in", ids=["any"])
@@ -75,17 +78,16 @@ def test_a_full_osd_does_not_wait_for_a_series_of_changes(
         next(changes)
         time.sleep(PAUSE_SECONDS)
     usage, before = workload.usage_of(cluster).utilization, pairs(cluster)
-    fullest = max(usage, key=lambda osd: usage[osd])
-    workload.set_ratios(cluster, {
-        name: usage[fullest] - below for name, below in BELOW_FULLEST.items()})
+    fullest = max(usage, key=usage.__getitem__)
+    ratios = {name: usage[fullest] - below for name, below in BELOW_FULLEST.items()}
+    workload.set_ratios(cluster, ratios)
     full_at = changed_at = full_since = time.monotonic()
     said: Dict[str, float] = {}
-    backfillfull = usage[fullest] - BELOW_FULLEST["backfillfull"]
     waited = 0.0   # the longest time for which it has been full at a stretch
 
     def relieved() -> int:
         nonlocal changed_at, full_since, waited
-        if workload.usage_of(cluster).utilization[fullest] < backfillfull:
+        if workload.usage_of(cluster).utilization[fullest] < ratios["backfillfull"]:
             full_since = time.monotonic()   # what comes back by a change of others has left it
         waited = max(waited, time.monotonic() - full_since)
         if time.monotonic() - changed_at > PAUSE_SECONDS:
@@ -95,7 +97,8 @@ def test_a_full_osd_does_not_wait_for_a_series_of_changes(
         said.setdefault(f"{now['state']}: {now['reason']}", round(time.monotonic() - full_at))
         return leaving(before, pairs(cluster), fullest)
     count = wait_for(f"a shard leaves osd.{fullest}", relieved, LONGEST_SECONDS)
-    figure(f"osd.{fullest} of {usage} full {minutes} minutes into changes of {others}: {count}"
-           f" upmaps off it {time.monotonic() - full_at:.0f} s later, full for {waited:.0f} s at a"
-           f" stretch; {said}")
+    took = time.monotonic() - full_at
+    when = f"{minutes} minutes into changes of {others}"
+    figure(f"osd.{fullest} of {usage} full {when}: {count} upmaps off it {took:.0f} s later, full"
+           f" for {waited:.0f} s at a stretch; {said}")
     assert waited <= RELIEF_SECONDS, said

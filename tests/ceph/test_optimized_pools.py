@@ -11,7 +11,8 @@ from .cluster import DaemonCluster
 from .daemons import ClusterError, wait_for
 from .harness import workload
 from .harness.commands import (
-    equilibrium, equilibrium_json, execute, is_of_now, ready_plan, shards_in_flight, status)
+    equilibrium, equilibrium_json, execute, is_of_now, ready_plan, shards_in_flight, status,
+    stop_and_reset)
 
 pytestmark = pytest.mark.releases(20)
 
@@ -27,14 +28,11 @@ LOOKS = 3
 @pytest.fixture(scope="module")
 def optimized(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """4+2 over ten OSDs, three of which shall not lead."""
-    equilibrium(cluster, "off")
-    equilibrium(cluster, "reset")
+    stop_and_reset(cluster)
     cluster.mon("osd erasure-code-profile set", name=PROFILE,
                 profile=["k=4", "m=2", "crush-failure-domain=osd"])
-    cluster.mon("osd pool create", pool=POOL, pg_num=16, pgp_num=16, pool_type="erasure",
-                erasure_code_profile=PROFILE)
-    cluster.mon("osd pool application enable", pool=POOL, app="rados")
-    cluster.mon("osd pool set", pool=POOL, var="allow_ec_optimizations", val="true")
+    workload.make_pool(cluster, POOL, "erasure", 16, PROFILE)
+    workload.set_pool(cluster, POOL, "allow_ec_optimizations", "true")
     workload.wait_clean(cluster)
     workload.write(cluster, POOL, MEBIBYTES)
     for osd in NEVER_PRIMARY:
@@ -51,13 +49,12 @@ def optimized(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
 def test_nothing_moves_while_all_is_clean(
         optimized: DaemonCluster, figure: Callable[[str], None]) -> None:
     pool = workload.pool_of(optimized, POOL)["pool"]
-    kept = [entry["pgid"] for entry in optimized.mon_json("osd dump")["pg_temp"]]
+    kept = [entry["pgid"] for entry in optimized.osd_dump()["pg_temp"]]
     of_pool = [pgid for pgid in kept if pgid.startswith(f"{pool}.")]
     assert of_pool, "affinity left no pg_temp"
     began = time.time()
     try:
-        wait_for("a look in which nothing moves",
-                 lambda: shards_in_flight(looked_at(optimized)) == 0, PEERED_SECONDS)
+        wait_for("a look in which nothing moves", lambda: is_at_rest(optimized), PEERED_SECONDS)
     except ClusterError:
         moving = equilibrium_json(optimized, "moves")
         pytest.fail(f"moves {moving}, pg_temp of {kept}")
@@ -79,11 +76,15 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
     done = execute(optimized, "optimized", PATIENCE_SECONDS)
     workload.wait_clean(optimized)
     up = workload.up_sets(optimized)
-    figure(f"EC-optimized 4+2: {len(plan['moves'])} moves of {len(plan['predicted_up'])} PGs, all "
-           f"up sets as predicted; {done}")
-    assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
-    wait_for("the shards to have arrived",
-             lambda: shards_in_flight(looked_at(optimized)) == 0, PEERED_SECONDS)
+    predicted = plan["predicted_up"]
+    figure(f"EC-optimized 4+2: {len(plan['moves'])} moves of {len(predicted)} PGs, all up sets as "
+           f"predicted; {done}")
+    assert {pgid: up[pgid] for pgid in predicted} == predicted
+    wait_for("the shards to have arrived", lambda: is_at_rest(optimized), PEERED_SECONDS)
+
+
+def is_at_rest(cluster: DaemonCluster) -> bool:
+    return shards_in_flight(looked_at(cluster)) == 0
 
 
 def looked_at(cluster: DaemonCluster) -> Dict[str, Any]:

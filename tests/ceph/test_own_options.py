@@ -21,7 +21,7 @@ def test_a_removed_option_is_noticed(cluster: DaemonCluster, figure: Callable[[s
     before = wait_for("a look", lambda: limit(cluster), 30)
     cluster.set_option("max_misplaced_ratio", 0.31)
     wait_for("the option", lambda: limit(cluster) == 0.31, 30)
-    cluster.mon("config rm", who="mgr", name="mgr/equilibrium/max_misplaced_ratio")
+    cluster.remove_option("max_misplaced_ratio")
     removed = time.monotonic()
     try:
         wait_for("the default", lambda: limit(cluster) not in (0.31, None), REMOVED_SECONDS, 0.5)

@@ -5,7 +5,7 @@ only then. One run on one cluster, `sleep_interval` as it is by default; the tes
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -13,7 +13,8 @@ from .cluster import GIB, DaemonCluster
 from .conftest import SLEEP_INTERVAL
 from .daemons import ClusterError, wait_for
 from .harness import workload
-from .harness.commands import equilibrium, equilibrium_json, ready_plan
+from .harness.commands import (
+    class_row, equilibrium, equilibrium_json, ready_plan, run, stop_and_reset)
 from .harness.map_history import Batch, MapHistory
 from .harness.poller import Poller, polled
 
@@ -50,14 +51,13 @@ class Story:
         self.cluster.set_option("sleep_interval", SLEEP_INTERVAL)
         since = time.time()
         try:
-            wait_for("balanced", lambda: any(
-                asked.now["state"] == "balanced" for asked in self.poller.since(since)[1:]),
-                BALANCED_SECONDS)
+            wait_for("balanced", lambda: self.poller.has_said("balanced", since, 1),
+                     BALANCED_SECONDS)
         except ClusterError:
             pytest.fail(f"not balanced: {self.poller.asked[-1]}")
         workload.wait_clean(self.cluster)
         workload.settled_usage(self.cluster)
-        self.cluster.mon("config rm", who="mgr", name="mgr/equilibrium/sleep_interval")
+        self.cluster.remove_option("sleep_interval")
         gains: List[Tuple[float, workload.Usage]] = []
         rested = time.time()
 
@@ -71,6 +71,9 @@ class Story:
             pytest.fail(f"rests with {gains}")
         self.corrected_after = time.time() - rested
         return gains[-1][1]
+
+    def rest(self) -> str:
+        return f"{self.corrected_after:.0f} s after it said so"
 
     def first_batch(self, since: float, until: float) -> Batch:
         """The first upmaps of ours after a moment; fails where there are none until another."""
@@ -86,8 +89,7 @@ class Story:
 @pytest.fixture(scope="module")
 def story(cluster: DaemonCluster) -> Iterator[Story]:
     """Balanced, asked all the time, with a pool of one PG that can grow on its OSDs alone."""
-    equilibrium(cluster, "off")
-    equilibrium(cluster, "reset")
+    stop_and_reset(cluster)
     workload.clear_upmaps(cluster)
     workload.make_pool(cluster, DRIFT_POOL, pgs=1)
     workload.write(cluster, DRIFT_POOL, 10)
@@ -95,7 +97,7 @@ def story(cluster: DaemonCluster) -> Iterator[Story]:
     try:
         with polled(cluster) as poller:
             told = Story(cluster, poller)
-            assert equilibrium(cluster, "on").rc == 0
+            run(cluster, "on")
             told.wait_balanced()
             yield told
     finally:
@@ -116,15 +118,15 @@ def test_a_drift_is_met(story: Story, figure: Callable[[str], None]) -> None:
     cluster.mon("osd set-nearfull-ratio", ratio=round(nearfull, 3))
     since = at = time.time()
     for at in drift(cluster, osd, nearfull + 0.4 * POINTS - own, DRIFT_SECONDS):
-        if "OSD_NEARFULL" in cluster.mon_json("health")["checks"]:
+        if "OSD_NEARFULL" in cluster.health_checks():
             break
     first = story.first_batch(since, at + REACTION_SECONDS)
     drifted = workload.usage_of(cluster)
     cluster.mon("osd set-nearfull-ratio", ratio=RATIOS["nearfull"])
     after = story.wait_balanced()
-    figure(f"osd.{osd} grew to nearfull in {at - since:.0f} s while it was asked: first upmap "
-           f"{first.at - at:.0f} s after that; {usage} -> {drifted} -> {after}"
-           f", {story.corrected_after:.0f} s after it said so")
+    grew, waited = at - since, first.at - at
+    figure(f"osd.{osd} grew to nearfull in {grew:.0f} s while it was asked: first upmap "
+           f"{waited:.0f} s after that; {usage} -> {drifted} -> {after}, {story.rest()}")
 
 
 def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
@@ -134,30 +136,29 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
     for pgid in workload.upmap_items(cluster):
         cluster.mon("osd rm-pg-upmap-items", pgid=pgid)
     usage = wait_for("data that has gone back", lambda: risen(cluster, balanced.highest), 120)
-    assert usage is not None
+    assert usage
     workload.set_ratios(cluster, {name: usage.highest - below for name, below in BELOW.items()})
-    wait_for("the OSD full", lambda: "OSD_FULL" in cluster.mon_json("health")["checks"], 30)
+    wait_for("the OSD full", lambda: "OSD_FULL" in cluster.health_checks(), 30)
     full = time.time()
     first = story.first_batch(removed, full + REACTION_SECONDS)
     after = story.wait_balanced()
-    wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.mon_json("health")["checks"], 30)
-    figure(f"upmaps removed, and an OSD full {full - removed:.0f} s later, while it was asked: "
-           f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after},"
-           f" {story.corrected_after:.0f} s after it said so")
+    wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.health_checks(), 30)
+    went, waited = full - removed, first.at - full
+    figure(f"upmaps removed, and an OSD full {went:.0f} s later, while it was asked: first upmap "
+           f"{waited:.0f} s after that; {balanced} -> {usage} -> {after}, {story.rest()}")
 
 
 def fresh_maximum(cluster: DaemonCluster) -> float:
     """The highest utilization with a plan made now."""
     ready_plan(cluster, "fresh")
-    rows = equilibrium_json(cluster, "eval", option="fresh")["classes"]
-    return float(next(row for row in rows if row["device_class"] == "hdd")[
-        "planned_max_utilization"])
+    row = class_row(equilibrium_json(cluster, "eval", option="fresh"))
+    return float(row["planned_max_utilization"])
 
 
 def smallest_of(cluster: DaemonCluster, pool: str) -> int:
     """The smallest OSD that holds a pool of one PG."""
     number = workload.pool_of(cluster, pool)["pool"]
-    return min(cluster.mon_json("pg map", pgid=f"{number}.0")["up"], key=cluster.osds.__getitem__)
+    return min(workload.up_set(cluster, f"{number}.0"), key=cluster.osds.__getitem__)
 
 
 def drift(cluster: DaemonCluster, osd: int, points: float, seconds: float) -> Iterator[float]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import unittest
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import pytest
 
 from tests.qa.test_unit import load
 
 from .cluster import DaemonCluster
-from .conftest import PACKAGE
+from .conftest import new_cluster
 from .daemons import Answer, wait_for
-from .release import RELEASES
 
 pytestmark = pytest.mark.releases(16)   # passed on 20 too: --ceph-every
 
@@ -22,10 +21,9 @@ pytestmark = pytest.mark.releases(16)   # passed on 20 too: --ceph-every
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Four equal OSDs and two mgrs, as in Ceph's suite."""
-    with DaemonCluster(RELEASES[request.param], PACKAGE, request.config.getoption("--ceph-keep"),
-                       {f"h{number}": (1.0,) for number in range(4)}) as made:
+    with new_cluster(request, {f"h{number}": (1.0,) for number in range(4)}) as made:
         made.start_mgr("y")
-        made.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+        made.set_config("mon", "mon_allow_pool_delete", "true")
         for module in ("selftest", "equilibrium"):
             made.mon("mgr module enable", module=module)
         made.wait_module()
@@ -38,7 +36,7 @@ def self_test(cluster: DaemonCluster) -> Answer:
 
 def written(cluster: DaemonCluster) -> Any:
     """What a module could have changed: the osdmap, options, its store."""
-    return [cluster.mon_json("osd dump"), cluster.mon_json("config dump"),
+    return [cluster.osd_dump(), cluster.mon_json("config dump"),
             cluster.mon_json("config-key dump", key="mgr/equilibrium")]
 
 
@@ -54,17 +52,30 @@ def test_self_test_reads_all_and_writes_nothing(
 
 
 def test_unit_of_ceph_qa(cluster: DaemonCluster) -> None:
+    def run(args: Sequence[str]) -> str:
+        program, *words = args
+        return cluster.processes.check([program, "-c", str(cluster.conf), *words]).out
+
+    def raw_cluster_cmd(*words: str) -> str:
+        return run(["ceph", *words])
+
+    def raw_cluster_cmd_result(*words: str) -> int:
+        return cluster.ceph(" ".join(words)).rc
+
+    def set_module_conf(_: str, name: str, value: str) -> None:
+        cluster.set_option(name, value)
+
+    def mgr_fail(name: str) -> None:
+        cluster.mon("mgr fail", who=name)
+
+    manager = SimpleNamespace(raw_cluster_cmd=raw_cluster_cmd,
+                              raw_cluster_cmd_result=raw_cluster_cmd_result)
+
     class MgrTestCase(unittest.TestCase):
         mgr_cluster = SimpleNamespace(
-            mon_manager=SimpleNamespace(
-                raw_cluster_cmd=lambda *words: cluster.processes.check(
-                    ["ceph", "-c", str(cluster.conf), *words]).out,
-                raw_cluster_cmd_result=lambda *words: cluster.ceph(" ".join(words)).rc),
-            admin_remote=SimpleNamespace(run=lambda args: cluster.processes.check(
-                [args[0], "-c", str(cluster.conf), *args[1:]])),
-            set_module_conf=lambda _, name, value: cluster.set_option(name, value),
-            get_mgr_map=lambda: cluster.mon_json("mgr dump"), get_active_id=cluster.active_mgr,
-            mgr_fail=lambda name: cluster.mon("mgr fail", who=name))
+            mon_manager=manager, admin_remote=SimpleNamespace(run=run), mgr_fail=mgr_fail,
+            set_module_conf=set_module_conf, get_mgr_map=cluster.mgr_dump,
+            get_active_id=cluster.active_mgr)
 
         def _load_module(self, module: str) -> None:
             assert module in cluster.mon_json("mgr module ls")["enabled_modules"]
@@ -80,6 +91,6 @@ def test_unit_of_ceph_qa(cluster: DaemonCluster) -> None:
 
 
 def test_what_self_test_finds_is_said(cluster: DaemonCluster) -> None:
-    cluster.mon("config set", who="mgr", name="mgr/equilibrium/pool_ids", value="none")
+    cluster.set_option("pool_ids", "none")
     failed = wait_for("a failure", lambda: self_test(cluster).err.partition("Test failed: ")[2], 30)
     assert "pool_ids is 'none'" in failed

@@ -1,9 +1,9 @@
 """check_certificate.py STATE EVAL SHOW (JSON files): asserts what certificates of a plan say."""
 import json, lzma, math, sys  # noqa: E401
-from typing import Any, FrozenSet, Iterator, Set
-def blocks(pool: Any, rule: Any) -> Iterator[Any]:   # per take: (pool, step, most shards of a PG
+from typing import Any, Iterator, Set
+def blocks(pool: Any, steps: Any) -> Iterator[Any]:   # per take: (pool, step, most shards of a PG
     size, left, take, kinds, nums = pool["size"], pool["size"], None, [""], [0]   # per bucket,
-    for step in rule["steps"]:                       # shards, the first of them)
+    for step in steps:                                # shards, the first of them)
         if step["op"] == "take":
             take, kinds, nums = step, [], []
         elif step["op"].startswith("choose"):
@@ -13,7 +13,7 @@ def blocks(pool: Any, rule: Any) -> Iterator[Any]:   # per take: (pool, step, mo
             most = {t: math.prod(nums[i + 1:]) for i, t in enumerate(kinds) if t != "osd"}
             yield pool["pool"], take, most, n, size - left
             left -= n
-def room(crush: Any, item: Any, most: Any, osds: Set[int], above: FrozenSet[str]) -> int:
+def room(crush: Any, item: Any, most: Any, osds: Set[int], above: Set[str]) -> int:
     if item["id"] >= 0:   # shards of one PG that these OSDs, where the rule reaches them, can have
         return int(item["id"] in osds and item["weight"] > 0 and above >= set(most))
     kind, items = crush[item["id"]]["type_name"], crush[item["id"]]["items"]
@@ -24,9 +24,8 @@ def check_cut(cut: Any, crush: Any, rules: Any, pgs: Any, sums: Any) -> None:
     assert 0 < len(osds & known) == len(cut["osds"]), "OSDs that do not count, or none"
     assert all(cut[key] == sum(of[o] for o in osds) for key, of in sums.items()), "sums of a cut"
     for p, take, most, n, i in rules:   # cut[p]: shards of each PG that are on its OSDs
-        root, here = dict(id=take["item"], weight=1), [
-            (up[i:i + n], shard) for of, up, shard in pgs.values() if of == p]
-        elsewhere = min(n, room(crush, root, most, known - osds, frozenset()))
+        here = [(up[i:i + n], shard) for of, up, shard in pgs.values() if of == p]
+        elsewhere = min(n, room(crush, dict(id=take["item"], weight=1), most, known - osds, set()))
         stays = sum(shard * max(0, len(known & up) - elsewhere) for up, shard in here)
         leave += sum(shard * len(osds.intersection(up)) for up, shard in here)
         own = dict(pool=p, take=take["item_name"], shards=n, most_elsewhere=elsewhere, limits=[
@@ -39,30 +38,31 @@ def check_cut(cut: Any, crush: Any, rules: Any, pgs: Any, sums: Any) -> None:
     assert cut["can_leave_bytes"] >= 0.9999 * leave - 1e-6 * cut["used_bytes"], "more can leave"
 def check(state: Any, answer: Any, plan: Any) -> str:
     dump, now, proof = state["osd_dump"], state["pg_dump"]["pg_map"], answer["certificates"]
-    crush, rules = {b["id"]: b for b in state["crush_dump"]["buckets"]}, [
-        block for pool in dump["pools"] for rule in state["crush_dump"]["rules"]
-        if rule["rule_id"] == pool["crush_rule"] for block in blocks(pool, rule)]
+    crush, held = {b["id"]: b for b in state["crush_dump"]["buckets"]}, set[int]()
+    steps = {rule["rule_id"]: rule["steps"] for rule in state["crush_dump"]["rules"]}
+    rules = [block for p in dump["pools"] for block in blocks(p, steps.get(p["crush_rule"], ()))]
     assert proof["osdmap_epoch"] == dump["epoch"] == plan["osdmap_epoch"], "another osdmap epoch"
     fs = {entry["osd"]: entry["statfs"] for entry in now["osd_stats"]}
     size = {o["osd"]: fs[o["osd"]]["total"] for o in dump["osds"] if o["up"] and o["in"]}
     used = {o: min(size[o], size[o] - fs[o]["available"]) for o in size}
     full = {o: max(int(size[o] * dump["full_ratio"]) + 1, used[o]) for o in size}
-    later, profile = dict(used), {p["pool"]: p["erasure_code_profile"] for p in dump["pools"]}
-    k = {p: int(dump["erasure_code_profiles"].get(of, {}).get("k", 1)) for p, of in profile.items()}
-    assert all(set(pg["up"]) == set(pg["acting"]) for pg in now["pg_stats"]), "data in flight"
-    pgs = {pg["pgid"]: (p, pg["up"], -(-s["num_bytes"] // k[p]) + s["num_omap_bytes"])   # ± 3 %
-           for pg in now["pg_stats"] for p, s in [(int(pg["pgid"].split(".")[0]), pg["stat_sum"])]}
+    code, pgs, later = dump["erasure_code_profiles"], dict[str, Any](), dict(used)
+    k = {p["pool"]: int(code.get(p["erasure_code_profile"], {}).get("k", 1)) for p in dump["pools"]}
+    for pg in now["pg_stats"]:
+        assert set(pg["up"]) == set(pg["acting"]), "data in flight"
+        p, s, here = int(pg["pgid"].split(".")[0]), pg["stat_sum"], size.keys() & pg["up"]
+        pgs[pg["pgid"]] = p, pg["up"], -(-s["num_bytes"] // k[p]) + s["num_omap_bytes"]   # ± 3 %
+        if here and pgs[pg["pgid"]][2]:
+            held.update(here, [~p])
     for cut in proof["cuts"]:
         check_cut(cut, crush, rules, pgs, dict(size_bytes=size, used_bytes=used, full_bytes=full))
     for move in plan["moves"]:
         assert abs(move["bytes"] - (s := pgs[move["pgid"]][2])) <= 0.03 * s + 6e7, "bytes of a move"
         later[move["from"]] -= move["bytes"]
         later[move["to"]] += move["bytes"]
-    proven = [o for c in proof["classes"] for o in c["osds"]] + [~c["id"] for c in proof["pools"]]
-    assert all(proven.count(o) == 1 == proven.count(~p) for p, up, shard in pgs.values()
-               for o in up if shard and o in size), "a set or pool with data is missing"
+    proven = [~c["id"] for c in proof["pools"]]
     for c in proof["classes"]:
-        mine = size.keys() & c["osds"]
+        mine, proven = size.keys() & c["osds"], proven + c["osds"]
         cut, t = proof["cuts"][c["cut"]], max(later[o] / size[o] for o in mine)
         assert set(cut["osds"]) <= mine, "OSDs of another set"
         assert abs(c["bound_utilization"] - (cut["used_bytes"] - cut["can_leave_bytes"])
@@ -70,6 +70,7 @@ def check(state: Any, answer: Any, plan: Any) -> str:
         assert abs(c["planned_max_utilization"] - t) <= 1e-9, "planned maximum"
         least = sum(max(0, used[o] - t * size[o]) for o in mine)
         assert c["least_moved_bytes"] <= least + 1, "least_moved_bytes"
+    assert {proven.count(o) for o in held} <= {1}, "a set or pool with data is missing"
     for c, cut in [(c, proof["cuts"][c["cut"]]) for c in proof["pools"]]:
         assert 0 < (kept := c["kept_shards"]) <= cut[c["id"]] + 1e-9, "kept_shards"
         best = k[c["id"]] * (cut["full_bytes"] - cut["used_bytes"] + cut["can_leave_bytes"]) / kept

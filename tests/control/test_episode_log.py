@@ -7,8 +7,7 @@ from tests.support.rounds import run_until_idle, uneven
 
 def test_one_line_at_the_begin_and_one_at_the_end() -> None:
     harness = run_until_idle(Harness(uneven(), active=True))
-    for _ in range(20):
-        harness.round(60)
+    harness.rounds(20, 60)
     begin, end = harness.gateway.cluster_log
     assert begin.startswith("equilibrium: automatic balancing begins: the fullest OSD of class hdd")
     assert end.startswith("equilibrium: automatic balancing completed after ")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import FakeGateway, Harness
-from tests.support.rounds import kept, successor, uneven
+from tests.support.rounds import executing, successor, uneven
 
 
 def _fails(*_: Any) -> Any:
@@ -20,7 +20,7 @@ def _executing(monkeypatch: pytest.MonkeyPatch, broken: str) -> Harness:
     if broken == "rates":
         monkeypatch.setattr(
             "equilibrium_mgr.observation.observer.measured_rates", _fails)
-    harness.balancer.execute("p", kept(harness))
+    executing(harness)
     harness.round()
     return harness
 
@@ -35,5 +35,6 @@ def test_off_is_final_all_the_same(monkeypatch: pytest.MonkeyPatch, broken: str)
     assert harness.kv.values.get("execution") is None
     again = successor(harness)
     again.round()
-    assert len(harness.gateway.sent) == 1 and not again.gateway.sent
-    assert [entry["moves"] for entry in again.balancer.status.history] == [1]
+    assert len(harness.sent) == 1
+    assert not again.sent
+    assert [entry["moves"] for entry in again.history] == [1]

@@ -5,7 +5,7 @@ from typing import Any, Set
 
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, small_plan, uneven
 
 from equilibrium_mgr.report.health import health_checks
 
@@ -16,7 +16,7 @@ def refused(**options: Any) -> Harness:
     """The monitor has refused the first of six upmaps; the others are on their way."""
     harness = Harness(uneven(), **options)
     harness.gateway.refuses = {"1.0"}
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    executing(harness, small_plan(6))
     harness.round()
     return harness
 
@@ -40,7 +40,8 @@ def test_off_clears_it() -> None:
     harness = refused(active=True)
     harness.options["active"] = False
     harness.balancer.switch_off()
-    assert codes(harness) == set() and not harness.balancer.status.rejected
+    assert codes(harness) == set()
+    assert not harness.balancer.status.rejected
 
 
 def test_silent_osds_are_restarted_unless_most_are_silent() -> None:
@@ -53,4 +54,6 @@ def test_silent_osds_are_restarted_unless_most_are_silent() -> None:
     def cure(silent: int) -> str:
         return str(health_checks(status, harness.now, True, silent_osds=frozenset(range(silent)))[
             "MGR_EQUILIBRIUM_STALE_STATS"]["detail"][-1])
-    assert "restart osd.0" in cure(1) and "restart osd.0" in cure(3) and "restart" not in cure(8)
+    assert "restart osd.0" in cure(1)
+    assert "restart osd.0" in cure(3)
+    assert "restart" not in cure(8)

@@ -1,4 +1,5 @@
-"""What is kept outlives the mgr, stays within its bounds, and is read with tolerance."""
+"""The journal outlives the mgr, keeps within its bounds, and tolerates damage; an episode ends
+once, with a code."""
 from __future__ import annotations
 
 import json
@@ -8,8 +9,9 @@ from typing import Any, Dict, List, Optional
 import pytest
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.journal import MOST_ENTRIES, Episode, Journal, with_entry
-from equilibrium_mgr.runtime.kv_store import BufferedKvStore
+from equilibrium_mgr.control.journal import (
+    MOST_ENTRIES, Episode, Journal, outcome_code, with_entry)
+from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, BufferedKvStore
 
 LOG = logging.getLogger("test")
 
@@ -67,6 +69,10 @@ def book_of(kv: Optional[KeyValueStore] = None) -> Journal:
     return book
 
 
+def outcomes(journal: Journal) -> List[str]:
+    return [entry["outcome"] for entry in journal.history]
+
+
 def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     kv = KeyValueStore()
     book = book_of(kv)
@@ -74,16 +80,16 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     book.write()                                  # nothing says that p is still wanted
     again = book_of(KeyValueStore(kv.values))
     assert again.episode is None
-    assert [e["outcome"] for e in again.history] == [
-        "dropped: its execution had ended with the last mgr"]
+    assert outcomes(again) == ["dropped: its execution had ended with the last mgr"]
 
 
 def test_named_plan_begins_an_episode_of_its_own() -> None:
     book = book_of()
     book.begin_plan("", "why", 1000.0, None)
     book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
-    assert [e["outcome"] for e in book.history] == ["superseded: by plan 'p'"]
-    assert book.episode is not None and book.episode.plan == "p"
+    assert outcomes(book) == ["superseded: by plan 'p'"]
+    assert book.episode is not None
+    assert book.episode.plan == "p"
 
 
 def test_automatic_plans_follow_one_another_in_one_episode() -> None:
@@ -107,3 +113,44 @@ def test_a_plan_that_was_refused_is_not_what_a_successor_goes_on_with(
     stored = dict(kv.values)
     assert not journal.begin_execution("q", 2000.0, lambda: False)
     assert {key: text for key, text in kv.values.items() if text} == stored
+
+
+@pytest.mark.parametrize("outcome, code", [
+    ("completed", "completed"), ("completed: all but 2 PGs", "completed"),
+    ("balanced", "completed"), ("stuck", "stuck"),
+    ("stopped: by 'ceph equilibrium off'", "stopped"), ("superseded: by plan p", "superseded"),
+    ("dropped: its plan is lost", "dropped"), ("", "dropped"), ("garbled", "dropped")])
+def test_each_outcome_has_a_code(outcome: str, code: str) -> None:
+    assert outcome_code(outcome) == code
+
+
+class _Killed(BaseException):
+    """The mgr dies."""
+
+
+def test_a_mgr_killed_while_it_ends_an_episode_leaves_one_entry() -> None:
+    kv = KeyValueStore()
+    journal = book_of(kv)
+    journal.begin_plan("", "a test", 1000.0, None)
+    journal.record_sent(3, 700)
+    journal.write()
+    journal.end("balanced", 1010.0, None)
+
+    def dies(key: str) -> None:
+        if key == EPISODE:
+            raise _Killed
+    kv.before_write = dies
+    with pytest.raises(_Killed):
+        journal.write()
+    assert EPISODE in kv.values
+    assert HISTORY in kv.values
+    kv.before_write = lambda key: None
+    after = book_of(kv)
+    assert after.episode is None
+    after.write()
+    assert [entry["moves"] for entry in after.history] == [3]
+    assert EPISODE not in kv.values
+    assert after.history[0]["outcome"] == "balanced"
+    after.begin_plan("", "the next", 1100.0, None)
+    after.end("balanced", 1110.0, None)
+    assert [entry["started_at"] for entry in after.history] == [1000.0, 1100.0]

@@ -19,7 +19,7 @@ from equilibrium_mgr.plan.options import PlanOptions
 def test_room_of_a_small_pool_is_no_reason(stored: int, reason: Optional[str]) -> None:
     """Beside 80 GiB of another pool, to which the plan gives no more."""
     cluster = single_copies([20, 20, 20], [20])
-    cluster.pool(2, size=1, name=".mgr").pg("2.0", [0], num_bytes=stored)
+    cluster.pool(2, size=1, name=".mgr").pg("2.0", "0", num_bytes=stored)
     plan = ended_plan(cluster.snapshot(), PlanOptions())
     assert plan.changes
     before, after = [Usage({}, {".mgr": PoolSpace(2, stored, free * GIB, 0)})
@@ -33,7 +33,8 @@ def test_gain_of_a_plan_that_has_lost_changes_is_that_of_the_others() -> None:
     cluster = single_copies([20, 20, 20, 1], [20], [20], [1])
     snapshot = cluster.snapshot()
     plan = ended_plan(snapshot, PlanOptions())
-    assert len(plan.changes) > 1 and gain_reason(plan, snapshot, 0.3)
+    assert len(plan.changes) > 1
+    assert gain_reason(plan, snapshot, 0.3)
     least = min(plan.changes, key=lambda change: change.shard_bytes)
     flapping = {osd for change in plan.changes for osd in change.up_before + change.up_after}
     flapping.difference_update(least.up_before, least.up_after)
@@ -44,4 +45,5 @@ def test_gain_of_a_plan_that_has_lost_changes_is_that_of_the_others() -> None:
     assert {move.pgid for move in left.moves} == {least.pgid}
     assert gain_reason(left, later, 0.3) is None
     whole = _with_changes(plan, plan.changes, snapshot)
-    assert whole.after.classes == plan.after.classes and whole.moves == plan.moves
+    assert whole.after.classes == plan.after.classes
+    assert whole.moves == plan.moves

@@ -1,8 +1,9 @@
 """When automatic balancing may send: hours, weekdays, midnight, and clocks that are changed."""
 from __future__ import annotations
 
+import math
 import time
-from typing import Any, Iterator, List
+from typing import Iterator, Tuple
 
 import pytest
 
@@ -14,12 +15,6 @@ def window_of(begin: int, end: int, begin_weekday: int, end_weekday: int) -> Set
     """Times in minutes."""
     return default_settings()._replace(begin_time=begin, end_time=end, begin_weekday=begin_weekday,
                                        end_weekday=end_weekday)
-
-
-ALWAYS = window_of(0, 1440, 0, 0)
-DAY = window_of(9 * 60, 17 * 60, 0, 0)
-NIGHT = window_of(22 * 60, 6 * 60, 0, 0)
-WEEKDAY_NIGHTS = window_of(22 * 60, 6 * 60, 1, 6)     # Monday to Friday
 
 
 @pytest.fixture(autouse=True)
@@ -36,72 +31,72 @@ def at(text: str) -> float:
     return time.mktime(time.strptime(text, "%Y-%m-%d %H:%M"))
 
 
-@pytest.mark.parametrize("window, text, is_so", [
-    (ALWAYS, "2024-01-07 00:00", True), (ALWAYS, "2024-01-10 23:59", True),
-    (window_of(720, 720, 3, 3), "2024-01-10 11:59", True),
-    (DAY, "2024-01-08 08:59", False), (DAY, "2024-01-08 09:00", True),
-    (DAY, "2024-01-08 16:59", True), (DAY, "2024-01-08 17:00", False),
-    (window_of(18 * 60, 1440, 0, 0), "2024-01-08 23:59", True),
-    (window_of(18 * 60, 1440, 0, 0), "2024-01-08 00:00", False),
-    (NIGHT, "2024-01-08 21:59", False), (NIGHT, "2024-01-08 22:00", True),
-    (NIGHT, "2024-01-08 00:00", True), (NIGHT, "2024-01-08 05:59", True),
-    (NIGHT, "2024-01-08 06:00", False)])
-def test_hours(window: Settings, text: str, is_so: bool) -> None:
-    assert is_open(window, at(text)) is is_so
+#: begin_weekday, end_weekday → days on which it opens, of which Sunday is 0
+WEEKDAYS = {
+    (0, 0): "0123456", (1, 6): "12345", (6, 1): "06", (0, 7): "0123456", (5, 7): "56", (6, 7): "6",
+    (3, 4): "3", (4, 3): "012456", (7, 1): "0"}
 
 
-@pytest.mark.parametrize("begin, end, days", [
-    (0, 0, [0, 1, 2, 3, 4, 5, 6]), (1, 6, [1, 2, 3, 4, 5]), (6, 1, [0, 6]), (0, 7, list(range(7))),
-    (5, 7, [5, 6]), (6, 7, [6]), (3, 4, [3]), (4, 3, [0, 1, 2, 4, 5, 6]), (7, 1, [0])])
-def test_weekdays(begin: int, end: int, days: List[int]) -> None:
-    window = window_of(0, 1440, begin, end)
-    assert [day for day in range(7)
-            if is_open(window, at(f"2024-01-{7 + day:02} 12:00"))] == days
+def is_within(begin: int, end: int, days: str, day: int, minute: int) -> bool:
+    """A night belongs to the day on which it begins."""
+    today, yesterday = str(day) in days, str((day - 1) % 7) in days
+    if begin == end:
+        return today
+    if begin < end:
+        return today and begin <= minute < end
+    return today if minute >= begin else yesterday and minute < end
 
 
-@pytest.mark.parametrize("text, is_so", [
-    ("2024-01-12 23:00", True),      # Friday
-    ("2024-01-13 05:00", True),      # Saturday, in the night that began on Friday
-    ("2024-01-13 22:30", False), ("2024-01-14 05:00", False),
-    ("2024-01-15 05:00", False),     # Monday, in the night that began on Sunday
-    ("2024-01-15 22:00", True)])
-def test_night_belongs_to_the_day_on_which_it_begins(text: str, is_so: bool) -> None:
-    assert is_open(WEEKDAY_NIGHTS, at(text)) is is_so
+@pytest.mark.parametrize("weekdays", WEEKDAYS)
+@pytest.mark.parametrize("begin, end", [
+    (0, 1440), (720, 720), (540, 1020), (1080, 1440), (1320, 360)])
+def test_hours_and_weekdays(begin: int, end: int, weekdays: Tuple[int, int]) -> None:
+    window = window_of(begin, end, *weekdays)
+    for day in range(7):
+        for minute in {0, begin - 1, begin, end - 1, end, 1439} - {-1, 1440}:
+            hour = divmod(minute, 60)
+            moment = at("2024-01-%02d %02d:%02d" % (7 + day, *hour))
+            expected = is_within(begin, end, WEEKDAYS[weekdays], day, minute)
+            assert is_open(window, moment) == expected, (day, minute)
 
 
 @pytest.mark.parametrize("window, text, opening", [
-    (DAY, "2024-01-08 08:00", "2024-01-08 09:00"), (DAY, "2024-01-08 18:00", "2024-01-09 09:00"),
-    (WEEKDAY_NIGHTS, "2024-01-13 07:00", "2024-01-15 22:00"),
-    (window_of(0, 1440, 3, 4), "2024-01-11 00:00", "2024-01-17 00:00"),
-    (window_of(18 * 60, 1440, 1, 2), "2024-01-31 12:00", "2024-02-05 18:00")])
-def test_next_opening(window: Settings, text: str, opening: str) -> None:
-    assert next_opening(window, at(text)) == at(opening)
+    ((540, 1020, 0, 0), "2024-01-08 08:00", "2024-01-08 09:00"),
+    ((540, 1020, 0, 0), "2024-01-08 18:00", "2024-01-09 09:00"),
+    ((1320, 360, 1, 6), "2024-01-13 07:00", "2024-01-15 22:00"),
+    ((0, 1440, 3, 4), "2024-01-11 00:00", "2024-01-17 00:00"),
+    ((1080, 1440, 1, 2), "2024-01-31 12:00", "2024-02-05 18:00")])
+def test_next_opening(window: Tuple[int, int, int, int], text: str, opening: str) -> None:
+    assert next_opening(window_of(*window), at(text)) == at(opening)
 
 
 @pytest.mark.parametrize("day", ["2024-03-30", "2024-10-26"])
 def test_summer_time_begins_and_ends(day: str) -> None:
     """Minute by minute through the change: it opens when it was told to, and by local time."""
-    window = window_of(2 * 60 + 30, 4 * 60, 0, 0)
-    moment, told = at(day + " 00:00"), None
+    window = window_of(150, 240, 0, 0)
+    begin, told = at(day + " 00:00"), math.inf
     for minute in range(36 * 60):
-        now = moment + 60 * minute
+        now = begin + 60 * minute
         local = time.localtime(now)
-        assert is_open(window, now) is (150 <= local.tm_hour * 60 + local.tm_min < 240)
-        if told is not None and is_open(window, now):
+        is_so = is_open(window, now)
+        assert is_so is (150 <= local.tm_hour * 60 + local.tm_min < 240)
+        if is_so:
             assert now <= told            # never later than it was told
-            told = None
-        elif not is_open(window, now) and minute % 60 == 0:
-            told = next_opening(window, now)
-            assert told is not None and told > now
+            told = math.inf
+        elif minute % 60 == 0:
+            told = next_opening(window, now) or now
+            assert told > now
 
 
-def test_every_window_opens_some_time(monkeypatch: Any) -> None:
+@pytest.mark.parametrize("weekdays", [(0, 0), (2, 3), (6, 2)])
+def test_every_window_opens_some_time(weekdays: Tuple[int, int]) -> None:
     now = at("2024-10-26 12:00")
     for begin in range(0, 1440, 97):
         for end in range(0, 1441, 120):
-            for days in ((0, 0), (2, 3), (6, 2)):
-                window = window_of(begin, end, *days)
-                opening = next_opening(window, now)
-                assert is_open(window, now) or (
-                    opening is not None and now < opening <= now + 8 * 86400
-                    and is_open(window, opening) and not is_open(window, opening - 60))
+            window = window_of(begin, end, *weekdays)
+            if is_open(window, now):
+                continue
+            opening = next_opening(window, now) or now
+            assert now < opening <= now + 8 * 86400
+            assert is_open(window, opening)
+            assert not is_open(window, opening - 60)

@@ -18,25 +18,29 @@ def ids(crush: Dict[str, List[Dict[str, Any]]]) -> Dict[str, int]:
 
 def test_ancestors_at_uneven_depth() -> None:
     dump = crush_map(UNEVEN, {})
-    tree = CrushHierarchy(dump).subtree(ids(dump)["default"])
-    assert tree.bucket_of("host") == {
-        0: ids(dump)["a"], 1: ids(dump)["a"], 2: ids(dump)["b"], 3: ids(dump)["lone"]}
-    assert tree.bucket_of("rack") == {osd: ids(dump)["r1"] for osd in (0, 1, 2)}
+    names = ids(dump)
+    tree = CrushHierarchy(dump).subtree(names["default"])
+    a, b, lone, rack = [names[name] for name in ("a", "b", "lone", "r1")]
+    assert tree.bucket_of("host") == {0: a, 1: a, 2: b, 3: lone}
+    assert tree.bucket_of("rack") == dict.fromkeys((0, 1, 2), rack)
     assert tree.bucket_of("osd") == {osd: osd for osd in range(5)}
     assert tree.bucket_of("datacenter") == {}
+    found = CrushHierarchy(dump).buckets_of_type(names["default"], "host")
+    assert list(found) == [a, b, lone]   # in the tree's order
 
 
 def test_shadow_tree_holds_its_class_only() -> None:
     dump = crush_map(hosts(3, 2), {}, classes={0: "ssd", 3: "ssd"}, weights={3: 2.5})
-    tree = CrushHierarchy(dump).subtree(ids(dump)["default~ssd"])
+    names = ids(dump)
+    tree = CrushHierarchy(dump).subtree(names["default~ssd"])
     assert tree.weights == {0: 1.0, 3: 2.5}
-    assert tree.bucket_of("host") == {0: ids(dump)["h0~ssd"], 3: ids(dump)["h1~ssd"]}
+    assert tree.bucket_of("host") == {0: names["h0~ssd"], 3: names["h1~ssd"]}
 
 
 def test_below_a_bucket_without_weight_nothing_has_weight() -> None:
     """Ceph's own CRUSH places nothing there (crushtool --test, Ceph 16)."""
     dump = crush_map(hosts(3, 2), {})
-    root = next(b for b in dump["buckets"] if b["name"] == "default")
+    root = dump["buckets"][0]
     root["items"][1]["weight"] = 0
     tree = CrushHierarchy(dump).subtree(root["id"])
     assert tree.weights == {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0, 4: 1.0, 5: 1.0}
@@ -45,10 +49,3 @@ def test_below_a_bucket_without_weight_nothing_has_weight() -> None:
 def test_host_names_leave_shadow_trees_out() -> None:
     crush = CrushHierarchy(crush_map(UNEVEN, {}, classes={0: "ssd"}))
     assert crush.hosts() == {0: "a", 1: "a", 2: "b", 3: "lone"}
-
-
-def test_buckets_of_a_type_in_tree_order() -> None:
-    dump = crush_map(UNEVEN, {})
-    names = ids(dump)
-    found = CrushHierarchy(dump).buckets_of_type(names["default"], "host")
-    assert list(found) == [names["a"], names["b"], names["lone"]]

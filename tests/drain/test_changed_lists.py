@@ -10,30 +10,26 @@ from tests.support.fakes import Harness
 from tests.support.few import few
 from tests.support.rounds import kept, small_plan, uneven
 
-from .test_rounds import DRAIN, drained, run
+from .test_rounds import DRAIN, at, drained, run
 
 
 @pytest.mark.parametrize("moment", ["look", "store", "decided"])
 def test_nothing_of_a_named_plan_goes_to_an_osd_once_drain_add_has_answered(moment: str) -> None:
     """The plan goes on with what does not lead there."""
     harness = Harness(uneven())
-    kept(harness, plan=small_plan(4)._replace(changes=(
-        *small_plan(4, target=1).changes[:2], *small_plan(4, target=2).changes[2:])))
+    first, second = small_plan(4, target=1), small_plan(4, target=2)
+    changes = (*first.changes[:2], *second.changes[2:])
+    plan = kept(harness, plan=first._replace(changes=changes))
 
-    def add(*_: Any) -> None:
-        if not harness.balancer.drains.status.drains.names:
-            harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
-    if moment == "store":
-        harness.kv.before_write = lambda key: add() if key == "changes/1" else None
-    elif moment == "decided":
-        harness.gateway.before_placement_check = add
-    else:
-        harness.gateway.before_send_check = add
-    harness.balancer.execute("p", harness.plan_store.get("p"))
+    def add() -> None:
+        if not harness.drains.drains.names:
+            harness.drain({1: "osd.1"})
+    at(harness, moment, add)
+    harness.balancer.execute("p", plan)
     run(harness)
-    assert harness.balancer.drains.status.drains.osds == frozenset((1,))
-    assert sorted(harness.gateway.sent) == ["1.2", "1.3"]
-    assert not any(1 in up for up in harness.gateway.cluster.up.values())
+    assert harness.drains.drains.osds == {1}
+    assert sorted(harness.sent) == ["1.2", "1.3"]
+    assert not any(1 in up for up in harness.cluster.up.values())
 
 
 def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() -> None:
@@ -41,18 +37,18 @@ def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() 
     harness = run(drained())
 
     def add() -> None:
-        if len(harness.balancer.drains.status.drains.names) == 1:
-            harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
+        if len(harness.drains.drains.names) == 1:
+            harness.drain({1: "osd.1"})
     harness.gateway.before_snapshot = add
     harness.now += 60
     harness.balancer.request_observation()
     harness.balancer.round()   # nothing else makes it look
-    assert harness.balancer.drains.status.drains.osds == frozenset((0, 1))
+    assert harness.drains.drains.osds == {0, 1}
     harness.gateway.before_snapshot = lambda: None
-    looks = harness.gateway.full_readings
+    looks = harness.looks
     harness.now += 1
     harness.balancer.round()
-    assert harness.gateway.full_readings > looks
+    assert harness.looks > looks
 
 
 @pytest.mark.parametrize("limits", few([
@@ -60,9 +56,9 @@ def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() 
 def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: Any) -> None:
     """They do not bind drains, so that the true reason stays, and is tried again."""
     cluster = uneven()
-    cluster.pool(2, size=1).pg("2.0", [1])
+    cluster.pool(2, size=1).pg("2.0", "1")
     harness = Harness(cluster, active=True, fill_limit=0.01, max_upmap_items=0.0, **limits)
-    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
+    harness.drain(DRAIN)
     made: List[int] = []
     plan = harness.planning.planner
 
@@ -71,10 +67,10 @@ def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: An
         return plan(*given, **named)
     harness.planning.planner = counted
     run(harness, 20)
-    stuck = {one.code for one in harness.balancer.drains.status.stuck}
+    stuck = {one.code for one in harness.drains.stuck}
     assert stuck == {codes.FILL_LIMIT}, stuck
     assert len(made) <= 4   # in twenty minutes
     cluster.sizes = {osd: 100 * size for osd, size in cluster.sizes.items()}   # disks have grown
     harness.now += 6 * 3600.0
     run(harness, 12)
-    assert not any(0 in up for up in harness.gateway.cluster.up.values())
+    assert not any(0 in up for up in harness.cluster.up.values())

@@ -1,7 +1,7 @@
 """Drains in the rounds of the loop, on a cluster that obeys."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -16,25 +16,38 @@ DRAIN = {0: "osd.0"}
 
 def run(harness: Harness, rounds: int = 8) -> Harness:
     for _ in range(rounds):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
+        harness.plan(60)
+        harness.arrive()
     return harness
 
 
 def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
     harness = Harness(uneven(num_bytes=num_bytes), max_upmap_items=0.0,   # each PG needs a pair
                       **options)
-    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
+    harness.drain(DRAIN)
     return harness
 
 
 def test_it_is_not_safe_before_ceph_answers() -> None:
     harness = drained()
     harness.gateway.stop_answer = None
-    assert run(harness).balancer.drains.status.stop_check is None
+    assert run(harness).drains.stop_check is None
     harness.gateway.stop_answer = StopCheck(False, "1 pgs unknown")
-    assert run(harness, 1).balancer.drains.status.stop_check == StopCheck(False, "1 pgs unknown")
+    assert run(harness, 1).drains.stop_check == StopCheck(False, "1 pgs unknown")
+
+
+def at(harness: Harness, moment: str, happens: Callable[[], None]) -> None:
+    """Calls `happens` before the next batch: when the round looks for `off`, stores the batch, or
+    has decided on it."""
+    def before_write(key: str) -> None:
+        if key == "changes/1":
+            happens()
+    if moment == "store":
+        harness.kv.before_write = before_write
+    elif moment == "decided":
+        harness.gateway.before_placement_check = happens
+    else:
+        harness.gateway.before_send_check = happens
 
 
 @pytest.mark.parametrize("options", [{}, {"active": True, "from_buckets": "osd.1"},
@@ -45,36 +58,29 @@ def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options:
     harness = drained(**options)
 
     def remove() -> None:
-        harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
+        if harness.drains.drains.names:
+            harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     if moment == "ready":
-        harness.round(60)
-        harness.jobs.run()
+        harness.plan(60)
         remove()
-    elif moment == "store":
-        def before_write(key: str) -> None:
-            if key == "changes/1" and harness.balancer.drains.status.drains.names:
-                remove()
-        harness.kv.before_write = before_write
     else:
-        def before_check() -> None:
-            if harness.balancer.drains.status.drains.names:
-                remove()
-        harness.gateway.before_placement_check = before_check
+        at(harness, moment, remove)
     run(harness, 1)
-    while harness.balancer.drains.status.drains.names:
+    while harness.drains.drains.names:
         run(harness, 1)
-    assert harness.gateway.sent == []
+    assert harness.sent == []
     if options != {"active": True}:   # then its own plans may move the same shards
         assert run(harness).gateway.sent == []
 
 
 def outcomes(harness: Harness) -> Any:
-    return [entry["outcome"] for entry in harness.balancer.status.history]
+    return [entry["outcome"] for entry in harness.history]
 
 
 def test_shards_that_were_moved_a_short_while_ago_leave_at_once() -> None:
     harness = drained(pg_cooldown=3600)
     harness.balancer.dispatcher.cooldown.start(["1.0", "1.1"], harness.now)
     run(harness)
-    assert len(harness.gateway.sent) == 12 and harness.balancer.status.state == "off"
+    assert len(harness.sent) == 12
+    assert harness.state == "off"
     assert outcomes(harness) == ["completed: no shard is left on osd.0"]

@@ -14,13 +14,13 @@ def cluster() -> Cluster:
     """Ten PGs on osd.0, three on osd.1, none on osd.2; two of those on osd.1 by upmaps."""
     made = Cluster(hosts(3)).pool(1, size=1)
     for ps in range(10):
-        made.pg(f"1.{ps:x}", [0])
-    made.pg("1.a", [1]).pg("1.b", [1], items=[(0, 1)]).pg("1.c", [1], items=[(0, 1)])
+        made.pg(f"1.{ps:x}", "0")
+    made.pg("1.a", "1").pg("1.b", "1", items="0>1").pg("1.c", "1", items="0>1")
     return made
 
 
 def wanted(target: int, count: int = 10) -> List[PgChange]:
-    return [change_of(f"1.{ps:x}", [0], [target]) for ps in range(count)]
+    return [change_of(f"1.{ps:x}", "0", [target]) for ps in range(count)]
 
 
 def batch(changes: List[PgChange], **limits: Any) -> Decision:
@@ -46,9 +46,10 @@ def test_what_an_osd_still_deletes_counts_by_its_own_report() -> None:
 
 
 def test_changes_that_drop_or_alter_items_go() -> None:
-    home = change_of("1.b", [0], [0], before=[1])
-    altered = change_of("1.c", [0], [2], before=[1])
-    assert home.items == () and len(altered.items) == 1
+    home = change_of("1.b", "0", "0", before="1")
+    altered = change_of("1.c", "0", "2", before="1")
+    assert home.items == ()
+    assert len(altered.items) == 1
     assert len(batch([altered, home], max_upmap_items=0.1).send) == 2
     # and what was dropped makes room
     assert len(batch([home] + wanted(2), max_upmap_items=2).send) == 2

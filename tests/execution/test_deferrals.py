@@ -2,25 +2,19 @@
 from __future__ import annotations
 
 import pytest
-from tests.execution.limits import FREE, limited, why
-from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.execution.limits import FREE, batch, limited, pgs, wanted, why
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.batch import Decision, next_batch
-from equilibrium_mgr.execution.round_state import ThrottleLimits
-from equilibrium_mgr.execution.traffic import osd_traffic
+from equilibrium_mgr.execution.batch import Decision
 from equilibrium_mgr.execution.guards import PoolGuard
+from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.snapshot import reason_codes as codes
 
-def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") -> Decision:
-    """For PGs that all go from osd.0 to osd.2 of eight."""
-    cluster = Cluster(hosts(8)).pool(1, size=2)
-    for ps in range(moves):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=5 * GIB, objects=10)
+
+def decided(limits: ThrottleLimits = FREE, trouble: str = "") -> Decision:
+    """For two PGs that go from osd.0 to osd.2 of eight."""
     blocked = {1: PoolGuard(trouble, False)} if trouble else {}
-    snapshot = cluster.snapshot()
-    return next_batch(snapshot, [change_of(f"1.{ps:x}", [0, 1], [2, 1]) for ps in range(moves)],
-                      limits, blocked, osd_traffic(snapshot, {}))
+    return batch(pgs(2, 5 * GIB), wanted(2, 2), limits, blocked)
 
 
 CASES = [

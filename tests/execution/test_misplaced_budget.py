@@ -7,13 +7,13 @@ from typing import FrozenSet, Set
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, small_plan, uneven
 from tests.support.units import GIB
 from tests.support.few import few
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.model import PgRecord, Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
 
 
 class LateReports:
@@ -24,12 +24,12 @@ class LateReports:
         self._rng = random.Random(seed)
         self.harness = Harness(uneven(pgs=40, num_bytes=GIB))
         self.harness.gateway.ratio = 0.2
-        self.cluster: Cluster = self.harness.gateway.cluster
+        self.cluster: Cluster = self.harness.cluster
         self._reported: Set[str] = set()
         self.foreign = self._rng.randrange(0, 60)
 
     def moving(self) -> Set[str]:
-        return set(self.harness.gateway.sent) - self.arrived
+        return set(self.harness.sent) - self.arrived
 
     arrived: FrozenSet[str] = frozenset()
 
@@ -52,13 +52,11 @@ class LateReports:
                                   "misplaced_total": 400}
 
     def _report(self, pgid: str, state: str) -> None:
-        record: PgRecord = self.cluster.records[pgid]
-        self.cluster.records[pgid] = record._replace(
-            state=state, reported_epoch=self.cluster.epoch)
+        self.harness.report(pgid, state=state, reported_epoch=self.cluster.epoch)
 
 
 def plan_of_forty() -> Plan:
-    changes = [change_of(f"1.{ps:x}", [0], [1 + ps % 2]) for ps in range(40)]
+    changes = [change_of(f"1.{ps:x}", "0", [1 + ps % 2]) for ps in range(40)]
     return small_plan(0)._replace(changes=tuple(changes))
 
 
@@ -66,33 +64,34 @@ def plan_of_forty() -> Plan:
 def test_true_count_never_passes_the_limit(seed: int) -> None:
     late = LateReports(seed)
     late.go_on()
-    late.harness.balancer.execute("p", kept(late.harness, plan=plan_of_forty()))
+    executing(late.harness, plan_of_forty())
     for _ in range(300):
         before = late.truth()
         late.harness.round(10)
-        assert late.truth() <= max(80, before), late.harness.balancer.status.reason
+        assert late.truth() <= max(80, before), late.harness.reason
         late.go_on()
         harness = late.harness
-        if harness.balancer.execution is None or len(harness.gateway.sent) == 40:
+        if harness.execution is None or len(harness.sent) == 40:
             break
-    assert len(late.harness.gateway.sent) == 40   # and it gets there
+    assert len(late.harness.sent) == 40   # and it gets there
 
 
 def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_degraded() -> None:
     """`active+recovery_wait+degraded` is no misplaced copy to Ceph: no count shows our moves."""
     harness = Harness(uneven(pgs=40, num_bytes=GIB))
-    cluster, builder, harness.gateway.ratio = harness.gateway.cluster, SnapshotBuilder(), 0.2
+    cluster, builder, harness.gateway.ratio = harness.cluster, SnapshotBuilder(), 0.2
     cluster.pg_status = {"misplaced_objects": 0, "misplaced_total": 400}
 
     def look(fresh: bool = False) -> Snapshot:
         return builder.build(cluster.reading()._replace(taken_at=harness.now))
     harness.gateway.snapshot = look   # type: ignore[method-assign]
-    harness.balancer.execute("p", kept(harness, plan=plan_of_forty()))
+    executing(harness, plan_of_forty())
     for _ in range(6):
         harness.round(61)
-        for pgid in harness.gateway.sent:
+        for pgid in harness.sent:
             cluster.acting.pop(pgid, None)
-            cluster.records[pgid] = cluster.records[pgid]._replace(
-                state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
-        assert 10 * len(harness.gateway.sent) <= 80
-    assert harness.gateway.sent and harness.balancer.status.state == "moving"
+            harness.report(pgid, state="active+recovery_wait+degraded",
+                           reported_epoch=cluster.epoch)
+        assert 10 * len(harness.sent) <= 80
+    assert harness.sent
+    assert harness.state == "moving"

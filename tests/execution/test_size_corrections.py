@@ -27,7 +27,8 @@ def test_osds_that_show_the_same_one_after_the_other_count_once() -> None:
 def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
     made = corrections(FOUND, FOUND._replace(pool=8))
     made.resume(frozenset({8, 9}))
-    assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
+    assert set(made.stopped) == {7}
+    assert set(made.bytes_per_object) == {7, 8}
 
 
 def test_what_was_measured_is_believed_for_a_week() -> None:

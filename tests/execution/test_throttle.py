@@ -1,45 +1,14 @@
-"""Per-OSD limits, the share in transit, busy PGs, cooldown, nearfull targets, and relief."""
+"""Per-OSD limits, the share in transit, busy PGs, nearfull targets, and relief."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List
 
 import pytest
 
-from equilibrium_mgr.execution.batch import Decision, next_batch
-from equilibrium_mgr.execution.round_state import ThrottleLimits
-from equilibrium_mgr.execution.traffic import osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.pending_moves import PendingMove
-from equilibrium_mgr.plan.model import PgChange
-from tests.execution.limits import FREE, limited
-from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from equilibrium_mgr.execution.traffic import osd_traffic
+from tests.execution.limits import batch, limited, pgs, sent, wanted
 from tests.support.units import GIB
-
-Entries = Optional[Dict[str, PendingMove]]
-
-
-def pgs(count: int = 10, num_bytes: int = GIB, **fields: Any) -> Cluster:
-    """PGs 1.0, 1.1, … on osd.0 and osd.1 of eight."""
-    cluster = Cluster(hosts(8)).pool(1, size=2)
-    for ps in range(count):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=num_bytes, objects=10, **fields)
-    return cluster
-
-
-def wanted(targets: Sequence[int]) -> List[PgChange]:
-    """1.0, 1.1, … leave osd.0, each for its target."""
-    return [change_of(f"1.{ps:x}", (0, 1), (osd, 1)) for ps, osd in enumerate(targets)]
-
-
-def batch(cluster: Cluster, changes: Sequence[PgChange], limits: ThrottleLimits = FREE,
-          troubled: Optional[Dict[int, PoolGuard]] = None, pending: Entries = None) -> Decision:
-    snapshot = cluster.snapshot()
-    return next_batch(snapshot, changes, limits, troubled or {},
-                      osd_traffic(snapshot, pending or {}))
-
-
-def sent(decision: Decision) -> List[str]:
-    return [change.pgid for change in decision.send]
 
 
 # -- bytes in transit ------------------------------------------------------------------------------
@@ -47,12 +16,12 @@ def sent(decision: Decision) -> List[str]:
 
 def test_one_big_shard_may_go_alone_and_that_is_told() -> None:
     limits = limited(max_transit_ratio=0.1)
-    decision = batch(pgs(3, num_bytes=20 * GIB), wanted([2, 3, 4]), limits)
+    decision = batch(pgs(3, num_bytes=20 * GIB), wanted(2, 3, 4), limits)
     assert sent(decision) == ["1.0"]
-    busy = pgs(3, num_bytes=20 * GIB).pg("1.a", [5, 2], num_bytes=GIB, acting=[6, 2])
-    assert sent(batch(busy, wanted([5]), limits)) == []      # something else comes to osd.5
-    leaving = pgs(3, num_bytes=20 * GIB).pg("1.a", [5, 2], num_bytes=GIB, acting=[6, 2])
-    assert sent(batch(leaving, wanted([6]), limits)) == []   # or leaves osd.6
+    busy = pgs(3, num_bytes=20 * GIB).pg("1.a", "5 2", num_bytes=GIB, acting="6 2")
+    assert sent(batch(busy, wanted(5), limits)) == []      # something else comes to osd.5
+    leaving = pgs(3, num_bytes=20 * GIB).pg("1.a", "5 2", num_bytes=GIB, acting="6 2")
+    assert sent(batch(leaving, wanted(6), limits)) == []   # or leaves osd.6
 
 
 @pytest.mark.parametrize("up, acting, limit", [
@@ -65,11 +34,11 @@ def test_what_waits_for_a_full_osd_does_not_count_against_its_relief(
     limits: Any = {limit: 0.02 if limit == "max_transit_ratio" else 1}
     cluster = pgs(1, num_bytes=8 * GIB).osd(0, used=86 * GIB).pg(
         "1.a", up, num_bytes=8 * GIB, acting=acting, state=f"active+remapped+{state}")
-    assert sent(batch(cluster, wanted([2]), limited(**limits))) == relief
+    assert sent(batch(cluster, wanted(2), limited(**limits))) == relief
 
 
 def test_of_a_mispredicted_pool_a_shard_counts_whole_until_it_has_arrived() -> None:
-    cluster = pgs(0).pg("1.a", [5, 2], num_bytes=8 * GIB, acting=[6, 2], uncopied_ratio=0.25)
+    cluster = pgs(0).pg("1.a", "5 2", num_bytes=8 * GIB, acting="6 2", uncopied_ratio=0.25)
     loads = [osd_traffic(cluster.snapshot(), {}, mispredicted=pools).of(5) for pools in ((), (1,))]
     assert 4 * loads[0].bytes_in == loads[1].bytes_in > 0
 
@@ -80,15 +49,12 @@ def test_of_a_mispredicted_pool_a_shard_counts_whole_until_it_has_arrived() -> N
 @pytest.mark.parametrize("state", ["active+clean+snaptrim_wait", "active+clean+snaptrim_error",
                                    "active+clean+laggy"])
 def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
-    assert sent(batch(pgs(1, state=state), wanted([2]))) == ["1.0"]
-
-
-# -- relief ----------------------------------------------------------------------------------------
-
-DEGRADED = {1: PoolGuard("pool 'pool1' has 3 PGs degraded", False)}
+    assert sent(batch(pgs(1, state=state), wanted(2))) == ["1.0"]
 
 
 @pytest.mark.parametrize("state", ["active+undersized+degraded", "active+recovering+degraded",
                                    "peering"])
 def test_degraded_pgs_themselves_are_left_alone(state: str) -> None:
-    assert not batch(pgs(state=state).osd(0, used=91 * GIB), wanted([2]), FREE, DEGRADED).send
+    """Be it for relief."""
+    degraded = {1: PoolGuard("pool 'pool1' has 3 PGs degraded", False)}
+    assert not batch(pgs(state=state).osd(0, used=91 * GIB), wanted(2), troubled=degraded).send

@@ -6,8 +6,9 @@ Reads the code; imports nothing of it.
 from __future__ import annotations
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Dict, Iterator, Sequence, Set
 
 import pytest
 
@@ -26,134 +27,101 @@ STUB_LAYERS = (
     "errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
     "simulation", "events", "state", "demo", "mgr", "host", "console", "gather",
     "__main__", "__init__")
-PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze")
+PURE = {"crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze"}
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: The one exception: they give way to other threads, and may be told to end. Which clock and which
 #: thread that is about only those know that bind a slice to a thread (runtime/time_slice.py).
 GIVING_WAY = {"give_way", "grouped", "piecewise", "release", "sorted_piecewise", "told_to_end"}
 #: Kept by several threads: the store of plans.
-NOT_PURE = {"plan/store.py"}
+NOT_PURE = {"plan.store"}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_in(path: Path) -> Iterator[ast.ImportFrom]:
+    """Every import of a file, in functions and under TYPE_CHECKING too; `import a` as from a."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield ast.ImportFrom(alias.name, [], 0)
 
 
 class Package:
     """The Python files below `root` and what they import from one another.
 
     `layers` names folders and single files, dotted and relative to the package, from the lowest
-    to the highest. A file may import what is in its own layer or in a lower one. Imports inside
-    functions and under TYPE_CHECKING count as well.
+    to the highest. A file may import what is in its own layer or in a lower one.
     """
 
     def __init__(self, root: Path, layers: Sequence[str]) -> None:
         self.root = root
         self.layers = layers
-        self.files = sorted(root.rglob("*.py"))
-        self._names = {self.name_of(path) for path in self.files}
-        #: Dotted name of a file → the package's files that it imports.
+        #: By dotted names, relative to the package; a folder's __init__ is the folder.
+        self.files = {self._name_of(path): path for path in sorted(root.rglob("*.py"))}
+        #: Of each file, which of the package's files it imports.
         self.imports: Dict[str, Set[str]] = {
-            self.name_of(path): {name for name in self.imports_of(path) if name[:1] != "!"}
-            for path in self.files}
+            name: set(self._imports_of(path)) for name, path in self.files.items()}
 
-    def name_of(self, path: Path) -> str:
-        """Dotted, relative to the package; a folder's __init__ is the folder."""
-        parts = path.relative_to(self.root).with_suffix("").parts
-        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+    def _name_of(self, path: Path) -> str:
+        name = ".".join(path.relative_to(self.root).with_suffix("").parts)
+        return name.replace(".__init__", "")
 
     def layer_of(self, name: str) -> int:
         """Number of the longest layer that a file's dotted name begins with."""
-        fitting = [layer for layer in self.layers
-                   if name == layer or name.startswith(layer + ".")]
+        fitting = [layer for layer in self.layers if f"{name}.".startswith(f"{layer}.")]
         assert fitting, f"{name} belongs to no layer"
         return self.layers.index(max(fitting, key=len))
 
-    def imports_of(self, path: Path) -> Iterator[str]:
-        """Dotted names of the package's own files that a file imports; others begin with '!'."""
-        package = list(path.relative_to(self.root).parts[:-1])
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from ("!" + alias.name.split(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                yield "!" + (node.module or "").split(".")[0]
-            elif isinstance(node, ast.ImportFrom):
-                base = package[:len(package) - (node.level - 1)]
-                target = ".".join(base + (node.module.split(".") if node.module else []))
-                for alias in node.names:
-                    inner = (target + "." if target else "") + alias.name
-                    yield inner if inner in self._names else target
+    def _imports_of(self, path: Path) -> Iterator[str]:
+        for node in imports_in(path):
+            if not node.level:
+                continue
+            folder = path.parents[node.level - 1].relative_to(self.root)
+            target = ".".join([*folder.parts, *(node.module or "").split()])
+            for alias in node.names:
+                inner = f"{target}.{alias.name}".strip(".")
+                yield inner if inner in self.files else target
 
-    def taken_from(self, path: Path, name: str) -> Set[str]:
-        """What a file imports from another one, which is given by its dotted name, or that file."""
-        return {alias.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-                if isinstance(node, ast.ImportFrom) for alias in node.names
-                if name in (node.module, f"{node.module}.{alias.name}")}
-
-    def upward_imports(self, name: str) -> List[str]:
+    def upward_imports(self, name: str) -> Set[str]:
         """What a file imports from higher layers."""
         own = self.layer_of(name)
-        return sorted(target for target in self.imports[name] if self.layer_of(target) > own)
-
-    def circle(self) -> Tuple[str, ...]:
-        """Files that import one another in a circle; empty if there are none."""
-        state: Dict[str, int] = {}
-        path: List[str] = []
-
-        def visit(name: str) -> Tuple[str, ...]:
-            state[name] = 1
-            path.append(name)
-            for target in sorted(self.imports.get(name, ())):
-                if state.get(target) == 1:
-                    return tuple(path[path.index(target):])
-                if target in self.imports and target not in state:
-                    circle = visit(target)
-                    if circle:
-                        return circle
-            state[name] = 2
-            path.pop()
-            return ()
-
-        for name in sorted(self.imports):
-            circle = visit(name) if name not in state else ()
-            if circle:
-                return circle
-        return ()
-
-    def folders(self) -> List[Path]:
-        """All folders with Python files, the package's own first."""
-        return sorted({path.parent for path in self.files})
-
-    def undocumented_folders(self) -> List[str]:
-        """Folders whose __init__ does not say what lives there and what it may import."""
-        found = []
-        for folder in self.folders():
-            init = folder / "__init__.py"
-            text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) if (
-                init.exists()) else None
-            if folder != self.root and not (text and "import" in text.lower()):
-                found.append(str(folder.relative_to(self.root)))
-        return found
+        return {target for target in self.imports[name] if self.layer_of(target) > own}
 
 
 MODULE = Package(ROOT, LAYERS)
 PACKAGES = [MODULE, Package(_TOP / "mgr_stub", STUB_LAYERS)]
+EACH = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.root.name)
 
 
-@pytest.mark.parametrize("package, name", [
-    (package, name) for package in PACKAGES for name in sorted(package.imports)],
-    ids=lambda value: value if isinstance(value, str) else value.root.name)
-def test_files_import_downwards_only(package: Package, name: str) -> None:
-    assert package.upward_imports(name) == []
+@EACH
+def test_files_import_downwards_only(package: Package) -> None:
+    for name in package.imports:
+        assert not package.upward_imports(name), name
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.root.name)
-def test_no_circles_and_every_folder_says_what_lives_there(package: Package) -> None:
-    assert package.circle() == ()
-    assert package.undocumented_folders() == []
+@EACH
+def test_no_files_import_each_other_in_a_circle(package: Package) -> None:
+    TopologicalSorter(package.imports).prepare()
 
 
-@pytest.mark.parametrize("path", [path for path in MODULE.files
-                                  if path.relative_to(ROOT).parts[0] in PURE
-                                  and str(path.relative_to(ROOT)) not in NOT_PURE],
-                         ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_plans_knows_neither_the_mgr_nor_a_clock(path: Path) -> None:
-    assert not {name[1:] for name in MODULE.imports_of(path) if name.startswith("!")} & OUTSIDE
-    assert MODULE.taken_from(path, "runtime.time_slice") <= GIVING_WAY
+@EACH
+def test_every_folder_says_what_lives_there_and_what_it_may_import(package: Package) -> None:
+    for folder in {path.parent for path in package.files.values()} - {package.root}:
+        text = ast.get_docstring(parsed(folder / "__init__.py"))
+        assert "import" in str(text).lower(), folder
+
+
+@pytest.mark.parametrize("name", [
+    name for name in MODULE.files if name.split(".")[0] in PURE and name not in NOT_PURE])
+def test_what_plans_knows_neither_the_mgr_nor_a_clock(name: str) -> None:
+    for node in imports_in(MODULE.files[name]):
+        names = {alias.name for alias in node.names}
+        assert node.level or str(node.module).split(".")[0] not in OUTSIDE
+        assert "time_slice" not in names
+        if "runtime.time_slice" in str(node.module):
+            assert names <= GIVING_WAY

@@ -70,7 +70,8 @@ def test_back_off_grows_and_is_bounded(host: Host, mocker: Any) -> None:
     module = QuietModule(host)
     failing(module, mocker, RuntimeError("no"))
     delays = [module.step() for _ in range(12)]
-    assert delays == sorted(delays) and delays[0] < delays[1]
+    assert delays == sorted(delays)
+    assert delays[0] < delays[1]
     assert delays[-1] == delays[-2] <= 3600
 
 
@@ -81,8 +82,10 @@ def test_recovery_clears_the_health_check_and_the_back_off(host: Host, mocker: A
     module.step()
     broken.side_effect = None
     broken.return_value = 42.0
-    assert module.step() == 42.0 and "MGR_EQUILIBRIUM_ERROR" in host.health[-1]
-    assert module.step() == 42.0 and host.health[-1] == {}
+    assert module.step() == 42.0
+    assert "MGR_EQUILIBRIUM_ERROR" in host.health[-1]
+    assert module.step() == 42.0
+    assert host.health[-1] == {}
     broken.side_effect = RuntimeError("no")
     assert module.step() == first
 
@@ -127,4 +130,5 @@ def test_modules_share_no_state(host: Host) -> None:
     first, second = QuietModule(host), QuietModule(Host())
     first.balancer.dispatcher.rejected["1.0"] = Rejection("dropped", "m", 0.0)
     assert second.balancer.dispatcher.rejected == {}
-    assert first.plan_store is not second.plan_store and first.wakeup is not second.wakeup
+    assert first.plan_store is not second.plan_store
+    assert first.wakeup is not second.wakeup

@@ -52,7 +52,9 @@ def _old_pythons() -> List[str]:
 def _check(can_run: Tuple[bool, str], version: str) -> None:
     runs, sentence = can_run
     assert runs is False
-    assert "3.9" in sentence and version in sentence and "\n" not in sentence
+    assert "3.9" in sentence
+    assert version in sentence
+    assert "\n" not in sentence
 
 
 @pytest.mark.parametrize("python", _old_pythons() or [None])
@@ -76,7 +78,8 @@ def test_what_an_old_python_reads_is_in_its_language(name: str) -> None:
     assert all(node.module != "__future__" for node in imported)
     # before the version is known nothing is imported but sys
     first = next(node for node in tree.body if not isinstance(node, ast.Expr))
-    assert isinstance(first, ast.Import) and [alias.name for alias in first.names] == ["sys"]
+    assert isinstance(first, ast.Import)
+    assert [alias.name for alias in first.names] == ["sys"]
 
 
 def test_the_version_decides_what_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +87,8 @@ def test_the_version_decides_what_is_imported(monkeypatch: pytest.MonkeyPatch) -
     name = "equilibrium_for_old_python"
     spec = importlib.util.spec_from_file_location(
         name, str(_PACKAGE / "__init__.py"), submodule_search_locations=[str(_PACKAGE)])
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, name, package)
     spec.loader.exec_module(package)

@@ -10,6 +10,7 @@ import pytest
 import equilibrium_mgr
 from equilibrium_mgr.settings import OptionValues
 from mgr_stub.console.session import Session
+from tests.commands.asking import run
 
 OPTIONS: List[Dict[str, Any]] = [dict(name="limit", default=100), dict(name="ids", default="")]
 
@@ -63,23 +64,21 @@ def test_without_an_answer_it_is_asked_again() -> None:
 @pytest.mark.parametrize("release", [16, 20])
 def test_in_a_running_mgr(release: int) -> None:
     session = Session.from_state(None, release)
-    for line in ("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31",
-                 "config set mgr mgr/equilibrium/device_classes SSD", "sim run 2m"):
-        assert session.command(line)[0] == 0
-    assert "options:     device_classes=SSD, max_misplaced_ratio=0.31" in session.command(
-        "equilibrium status")[1]
-    for line in ("config rm mgr mgr/equilibrium/max_misplaced_ratio",
-                 "config rm mgr mgr/equilibrium/device_classes", "sim run 2m"):
-        assert session.command(line)[0] == 0
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.31",
+        "config set mgr mgr/equilibrium/device_classes SSD", "sim run 2m")
+    said = "options:     device_classes=SSD, max_misplaced_ratio=0.31"
+    assert said in run(session, "equilibrium status")
+    run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio",
+        "config rm mgr mgr/equilibrium/device_classes", "sim run 2m")
     settings = session.module.settings()
-    assert settings.max_misplaced_ratio == 0.0 and settings.device_classes is None
-    assert "options:" not in session.command("equilibrium status")[1]
+    assert settings.max_misplaced_ratio == 0.0
+    assert settings.device_classes is None
+    assert "options:" not in run(session, "equilibrium status")
     assert session.mgr.health_checks == {}
-    session.command("config set mgr mgr/equilibrium/max_misplaced_ratio 0.31")
-    session.command("sim run 2m")
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.31", "sim run 2m")
     assert session.module.settings().max_misplaced_ratio == 0.31
     asked = session.mgr.calls["config get"]
-    session.command("sim run 2h")
+    run(session, "sim run 2h")
     assert session.mgr.calls["config get"] == asked <= 6
     session.close()
 

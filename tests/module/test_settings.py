@@ -17,10 +17,17 @@ def settings(**values: Any) -> Settings:
 
 def test_defaults_where_nothing_is_set() -> None:
     found = settings()
-    assert not found.active and found.sleep_interval == 60.0
-    assert found.pool_ids is None and found.device_classes is None
-    assert found.max_misplaced_ratio == 0.0 and found.max_moves_per_round >= 1
-    assert found.max_plan_seconds > 0 and found.fill_limit == 0.0 and found.aim == "space"
+    assert not found.active
+    assert found.sleep_interval == 60.0
+    assert found.pool_ids is None
+    assert found.device_classes is None
+    assert found.max_misplaced_ratio == 0.0
+    assert found.max_moves_per_round >= 1
+    assert found.max_plan_seconds > 0
+    assert found.fill_limit == 0.0
+    assert found.aim == "space"
+    assert (found.begin_time, found.end_time) == (0, 24 * 60)
+    assert found.begin_weekday == found.end_weekday
 
 
 @pytest.mark.parametrize("text, expected", [
@@ -49,23 +56,13 @@ def test_given_values() -> None:
     assert (found.begin_time, found.end_time) == (22 * 60, 6 * 60 + 30)
 
 
-BAD_VALUES = [
-    ("max_backfills_per_osd", "many", 4), ("max_backfills_per_osd", -3, 4),
-    ("max_backfills_per_osd", float("inf"), 4), ("max_transit_ratio", "x", 0.1),
-    ("max_transit_ratio", float("nan"), 0.1), ("max_transit_ratio", 7, 0.1),
-    ("pg_cooldown", [], 3600.0), ("pg_cooldown", -1, 3600.0), ("start_delay", {}, 60.0),
-    ("max_wait", 1, 3600.0), ("max_wait", "long", 3600.0), ("max_upmap_items", -1, 1.0),
-    ("max_upmap_items", "all", 1.0), ("min_gain", "", 0.002), ("min_gain", -1.0, 0.002),
-    ("sleep_interval", "soon", 60.0),
-    ("max_moves_per_round", None, 100), ("fill_limit", "full", 0.0)]
-
-
-@pytest.mark.parametrize("name, value, expected", BAD_VALUES)
-def test_bad_values(name: str, value: Any, expected: float) -> None:
+@pytest.mark.parametrize("name, value, expected", [
+    ("max_transit_ratio", 7, 0.1), ("max_wait", 1, 3600.0)])
+def test_values_out_of_range(name: str, value: float, expected: float) -> None:
     found = settings(**{name: value})
     assert getattr(found, name) == expected
-    assert [(one.option, one.value) for one in found.replaced] == (
-        [] if value is None else [(name, str(value))])
+    (told,) = found.replaced
+    assert (told.option, told.value) == (name, str(value))
 
 
 @pytest.mark.parametrize("name, value, said", [
@@ -76,11 +73,13 @@ def test_bad_values(name: str, value: Any, expected: float) -> None:
     ("active", "perhaps", "default, False")])
 def test_what_is_replaced_is_told(name: str, value: Any, said: str) -> None:
     (found,) = settings(**{name: value}).replaced
-    assert (found.option, found.value) == (name, str(value)) and said in found.reason
+    assert (found.option, found.value) == (name, str(value))
+    assert said in found.reason
 
 
 #: Values that Ceph takes for some type, none of them sensible.
-_ODD = [float("nan"), float("inf"), -float("inf"), -1, 1e300, "x", "", None, [], "25:00", "*"]
+_ODD = [
+    float("nan"), float("inf"), -float("inf"), -1, 1e300, "x", "", None, [], {}, "25:00", "*"]
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o["name"])
@@ -89,7 +88,8 @@ def test_no_odd_value_lifts_a_limit(option: Dict[str, Any], value: Any) -> None:
     """Each limit is as tight as by default, and each choice as narrow or narrower."""
     found, usual = settings(**{option["name"]: value}), settings()
     for name in ("max_backfills_per_osd", "max_transit_ratio", "max_misplaced_ratio",
-                 "max_moves_per_round", "fill_limit", "pg_cooldown", "start_delay", "min_gain"):
+                 "max_moves_per_round", "max_upmap_items", "fill_limit", "pg_cooldown",
+                 "start_delay", "max_wait", "sleep_interval", "min_gain"):
         assert getattr(found, name) == getattr(usual, name), name
     blank = value is None or not str(value).strip()
     for name in ("pool_ids", "device_classes"):
@@ -112,21 +112,22 @@ def test_times_of_the_day(text: Any, minute: Any) -> None:
                        for end in (UNREADABLE_TIME, 0, 600, 24 * 60) for hour in range(24))
 
 
-def test_by_default_the_window_is_always_open() -> None:
-    found = settings()
-    assert (found.begin_time, found.end_time) == (0, 24 * 60)
-    assert found.begin_weekday == found.end_weekday
+def declared(name: str) -> Dict[str, Any]:
+    found, = [option for option in OPTIONS if option["name"] == name]
+    return found
 
 
 @pytest.mark.parametrize("name", ["begin_time", "begin_weekday"])
 def test_the_window_s_semantics_are_told(name: str) -> None:
-    said = next(option for option in OPTIONS if option["name"] == name)["long_desc"]
-    assert "before end_" in said and "crosses midnight" in said
+    said = declared(name)["long_desc"]
+    assert "before end_" in said
+    assert "crosses midnight" in said
 
 
 def test_values_that_would_spin_or_stall_are_lifted() -> None:
     found = settings(sleep_interval=0, max_moves_per_round=0)
-    assert found.sleep_interval >= 1.0 and found.max_moves_per_round >= 1
+    assert found.sleep_interval >= 1.0
+    assert found.max_moves_per_round >= 1
 
 
 @pytest.mark.parametrize("text, aim", [
@@ -137,17 +138,20 @@ def test_aims(text: Any, aim: str) -> None:
 
 
 def test_the_monitor_is_told_which_aims_there_are() -> None:
-    option = next(option for option in OPTIONS if option["name"] == "aim")
+    option = declared("aim")
     assert option["enum_allowed"] == ["space", "even", "least-motion"]
     assert all(aim in option["long_desc"] for aim in option["enum_allowed"])
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o["name"])
 def test_declaration(option: Dict[str, Any]) -> None:
-    assert option["type"] in TYPES and option["runtime"] is True
-    assert option["desc"] and option["long_desc"]
+    assert option["type"] in TYPES
+    assert option["runtime"] is True
+    assert option["desc"]
+    assert option["long_desc"]
     assert option["name"] in Settings._fields
-    assert option["see_also"] and set(option["see_also"]) <= {
+    assert option["see_also"]
+    assert set(option["see_also"]) <= {
         *Settings._fields, "target_max_misplaced_ratio", "osd_max_backfills", "osd_mclock_profile"}
     if option["type"] in ("uint", "secs", "float"):
         assert option["min"] <= option["default"] <= option["max"]

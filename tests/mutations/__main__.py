@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import List, NamedTuple, Sequence
 
 from tests.mutations.catalogue import MUTATIONS
-from tests.mutations.mutation import Mutation, targets
+from tests.mutations import mutation as mutations
+from tests.mutations.mutation import Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")
@@ -77,8 +78,10 @@ def _runs(mutation: Mutation, options: argparse.Namespace) -> List[List[str]]:
     """What pytest is told, one run after the other until one notices."""
     if options.pytest:
         return [options.pytest]
-    runs = [[*RULES_ALONE, *targets(likely)] for likely in mutation.likely]
-    return runs + ([[*RULES_ALONE, *TARGETS]] if options.all or not runs else [])
+    runs = [[*RULES_ALONE, *likely] for likely in mutations.runs(mutation)]
+    if options.all:
+        runs.append([*RULES_ALONE, *TARGETS])
+    return runs
 
 
 def _told(outcome: Outcome) -> Outcome:

@@ -61,14 +61,20 @@ class Mutation(NamedTuple):
     name: str
     rule: str     # of safety, in a few words
     edits: Tuple[Edit, ...]
-    likely: Tuple[str, ...]   # what pytest is told first, below tests/; `scenario:` and its name
+    likely: str   # arguments of pytest for the first runs, see `runs`
 
 
-def targets(likely: str) -> List[str]:
-    """What pytest is told."""
-    return [_FILE % word[len(_SCENARIO):] if word.startswith(_SCENARIO) else
-            word if word.startswith("-") or "/" not in word else "tests/" + word
-            for word in likely.split()]
+def runs(mutation: Mutation) -> List[List[str]]:
+    """Returns the arguments of pytest for each run that is likely to notice."""
+    return [[_told(word) for word in run.split()] for run in mutation.likely.split("; ")]
+
+
+def _told(word: str) -> str:
+    """`scenario:` and its name, a path below tests/, or an argument of pytest's."""
+    if word.startswith(_SCENARIO):
+        return _FILE % word[len(_SCENARIO):]
+    is_path = "/" in word and not word.startswith("-")
+    return "tests/" + word if is_path else word
 
 
 _SCENARIO = "scenario:"

@@ -8,13 +8,14 @@ from typing import Dict
 import pytest
 
 from .catalogue import MUTATIONS
-from .mutation import Mutation, targets
+from .mutation import Mutation, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "tests/scenarios/files"
+EACH = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.name)
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
+@EACH
 def test_what_a_mutation_replaces_stands_there_once(mutation: Mutation) -> None:
     texts: Dict[str, str] = {}
     for edit in mutation.edits:
@@ -24,13 +25,15 @@ def test_what_a_mutation_replaces_stands_there_once(mutation: Mutation) -> None:
         compile(texts[edit.file], edit.file, "exec")
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
+@EACH
 def test_what_is_likely_to_notice_is_there(mutation: Mutation) -> None:
-    for target in targets(" ".join(mutation.likely)):
-        path, _, name = target.partition("::")
-        assert "/" not in path or (ROOT / path).exists()
-        if "test_scenario[" in name:
-            assert (FILES / (name[len("test_scenario["):-1] + ".txt")).exists()
+    for run in runs(mutation):
+        for told in run:
+            path, _, name = told.partition("::")
+            assert "/" not in path or (ROOT / path).exists()
+            if "test_scenario[" in name:
+                scenario = name[len("test_scenario["):-1]
+                assert (FILES / f"{scenario}.txt").exists()
 
 
 def test_names_are_unique() -> None:

@@ -52,11 +52,13 @@ def test_classes_by_themselves() -> None:
     cluster = Cluster(hosts(1, 4), RULES, classes={2: "ssd", 3: "ssd"})
     cluster.pool(1, size=1, rule=0).pool(2, size=1, rule=1)
     for ps in range(10):
-        cluster.pg(f"1.{ps:x}", [ps % 2], GIB).pg(f"2.{ps:x}", [2], GIB)
+        cluster.pg(f"1.{ps:x}", [ps % 2], GIB).pg(f"2.{ps:x}", "2", GIB)
     view = view_of(cluster)
     found = {d.device_class: d for d in bound_gaps(view, view.utilization_bounds, None)}
-    assert set(found) == {"hdd", "ssd"} and max(found.values()) == found["ssd"]
-    assert found["hdd"].above == pytest.approx(0.0) and found["ssd"].above == pytest.approx(0.05)
+    assert set(found) == {"hdd", "ssd"}
+    assert max(found.values()) == found["ssd"]
+    assert found["hdd"].above == pytest.approx(0.0)
+    assert found["ssd"].above == pytest.approx(0.05)
     assert found["ssd"].sentence() == (
         "osd.2, the fullest of class ssd, is 5.0 points above the bound")
     gaps = bound_gaps(view, view.utilization_bounds, frozenset(("hdd",)))

@@ -11,11 +11,12 @@ MS = 10 ** 6
 
 
 class Osds:
-    """Counters of OSDs, and what was asked for."""
+    """Counters of OSDs, a watch, and the questions that the watch has asked."""
 
     def __init__(self) -> None:
         self.counters: Dict[int, Tuple[int, int]] = {}
         self.asked: List[Collection[int]] = []
+        self._watch = LatencyWatch()
 
     def serve(self, osd: int, ops: int, milliseconds: float) -> None:
         taken, count = self.counters.get(osd, (0, 0))
@@ -25,82 +26,90 @@ class Osds:
         self.asked.append(osds)
         return {osd: self.counters[osd] for osd in osds if osd in self.counters}
 
+    def observe(self, now: float, *moving: int) -> Optional[ClientLatency]:
+        return self._watch.observe(now, moving, self.read)
 
-def told(found: Optional[ClientLatency]) -> Optional[Tuple[int, Optional[float], Optional[float]]]:
-    """(OSDs, recent and before in ms)."""
-    if found is None:
-        return None
-    recent, before = [None if seconds is None else round(1000 * seconds, 6)
-                      for seconds in (found.recent, found.before)]
-    return found.osds, recent, before
+    def told(self, now: float, *moving: int) -> str:
+        """As `2 OSDs: 25 after 5.5` in milliseconds."""
+        found = self.observe(now, *moving)
+        if found is None:
+            return "nothing"
+        recent, before = _milliseconds(found.recent), _milliseconds(found.before)
+        return f"{found.osds} OSDs: {recent} after {before}"
 
 
-def test_the_last_minutes_stand_beside_the_quiet_before() -> None:
-    watch, osds = LatencyWatch(), Osds()
-    osds.serve(1, 1000, 5)
+def _milliseconds(seconds: Optional[float]) -> str:
+    return "?" if seconds is None else f"{1000 * seconds:g}"
+
+
+@pytest.fixture
+def osds() -> Osds:
+    """osd.1 has served a thousand ops of 5 ms."""
+    made = Osds()
+    made.serve(1, 1000, 5)
+    return made
+
+
+def test_the_last_minutes_stand_beside_the_quiet_before(osds: Osds) -> None:
     osds.serve(2, 1000, 7)
-    assert told(watch.observe(0, [], osds.read)) is None and osds.asked == [set()]
-    assert told(watch.observe(60, [1, 2], osds.read)) == (2, None, None)
+    assert osds.told(0) == "nothing"
+    assert osds.asked == [set()]
+    assert osds.told(60, 1, 2) == "2 OSDs: ? after ?"
     for now in range(120, 420, 60):   # weighed by the ops of now
         osds.serve(1, 30, 20)
         osds.serve(2, 10, 40)
-        assert told(watch.observe(now, [1, 2], osds.read)) == (2, 25, 5.5)
+        assert osds.told(now, 1, 2) == "2 OSDs: 25 after 5.5"
     for now in range(420, 781, 60):   # what was before the last minutes is forgotten
         osds.serve(1, 10, 10)
-        found = watch.observe(now, [1, 2], osds.read)
-    assert told(found) == (2, 10, 5)
+        found = osds.told(now, 1, 2)
+    assert found == "2 OSDs: 10 after 5"
     osds.serve(1, 10, 500)    # its last move arrives, and its quiet begins
-    assert told(watch.observe(840, [2], osds.read)) == (1, None, None)
+    assert osds.told(840, 2) == "1 OSDs: ? after ?"
     osds.serve(1, 100, 3)
-    assert told(watch.observe(7200, [1, 2], osds.read)) == (2, None, None)
+    assert osds.told(7200, 1, 2) == "2 OSDs: ? after ?"
     osds.serve(1, 10, 6)
-    assert told(watch.observe(7260, [1, 2], osds.read)) == (2, 6, 3)
+    assert osds.told(7260, 1, 2) == "2 OSDs: 6 after 3"
 
 
-def test_an_osd_that_started_anew_counts_from_there() -> None:
-    watch, osds = LatencyWatch(), Osds()
-    osds.serve(1, 1000, 5)
-    watch.observe(0, [1], osds.read)
-    osds.counters[1] = 100 * 8 * MS, 100
-    assert told(watch.observe(60, [1], osds.read)) == (1, 8, 5)
+def test_an_osd_that_started_anew_counts_from_there(osds: Osds) -> None:
+    osds.observe(0, 1)
+    osds.counters = {}
+    osds.serve(1, 100, 8)
+    assert osds.told(60, 1) == "1 OSDs: 8 after 5"
 
 
-@pytest.mark.parametrize("counters", [{}, {1: (0, 0)}])
-def test_without_ops_there_is_no_figure(counters: Dict[int, Tuple[int, int]]) -> None:
-    watch, osds = LatencyWatch(), Osds()
+@pytest.mark.parametrize("counters, told", [
+    ({}, "nothing"), ({1: (0, 0)}, "1 OSDs: ? after ?")])
+def test_without_ops_there_is_no_figure(
+        counters: Dict[int, Tuple[int, int]], told: str, osds: Osds) -> None:
     osds.counters = counters
-    for now in (0, 60):
-        found = watch.observe(now, [1, 2], osds.read)
-    assert found is None or found[1:] == (None, None)
+    osds.observe(0, 1, 2)
+    assert osds.told(60, 1, 2) == told
 
 
-def test_a_clock_set_back_forgets_and_fails_nothing() -> None:
-    watch, osds = LatencyWatch(), Osds()
-    osds.serve(1, 10, 5)
-    watch.observe(5000, [1], osds.read)
+def test_a_clock_set_back_forgets_and_fails_nothing(osds: Osds) -> None:
+    osds.observe(5000, 1)
     osds.serve(1, 10, 9)
-    assert told(watch.observe(100, [1], osds.read)) == (1, None, None)
+    assert osds.told(100, 1) == "1 OSDs: ? after ?"
     osds.serve(1, 10, 7)
-    assert told(watch.observe(160, [1], osds.read)) == (1, 7, 5)
+    assert osds.told(160, 1) == "1 OSDs: 7 after 5"
 
 
-def test_of_many_osds_the_same_few_are_asked() -> None:
-    watch, osds = LatencyWatch(), Osds()
+def test_of_many_osds_the_same_few_are_asked(osds: Osds) -> None:
     for osd in range(1000):
         osds.serve(osd, 1, 1)
-    watch.observe(0, range(500, 1000), osds.read)
-    found = watch.observe(60, range(1000), osds.read)
-    assert found is not None and found.osds == 50
+    osds.observe(0, *range(500, 1000))
+    found = osds.observe(60, *range(1000))
+    assert found is not None
+    assert found.osds == 50
     assert osds.asked[0] == osds.asked[1] == set(range(500, 550))
 
 
-def test_a_pause_between_two_moves_is_not_what_was_before_them() -> None:
-    watch, osds = LatencyWatch(), Osds()
-    osds.serve(1, 1000, 5)
-    watch.observe(0, [1], osds.read)
+def test_a_pause_between_two_moves_is_not_what_was_before_them(osds: Osds) -> None:
+    osds.observe(0, 1)
     osds.serve(1, 10, 50)
-    watch.observe(60, [], osds.read)
+    osds.observe(60)
     osds.serve(1, 10, 40)
-    watch.observe(120, [1], osds.read)
+    osds.observe(120, 1)
     osds.serve(1, 10, 30)
-    assert told(watch.observe(180, [1], osds.read)) == (1, 40, 5)
+    assert osds.told(180, 1) == "1 OSDs: 40 after 5"

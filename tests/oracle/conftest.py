@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any, Counter as CounterType, Dict, List
 
@@ -45,8 +46,7 @@ def tally() -> CounterType[str]:
 def pytest_generate_tests(metafunc: Any) -> None:
     """Every test that takes `cluster` runs on every shape, variant and seed."""
     if "cluster" in metafunc.fixturenames:
-        cases = [(shape, variant, seed) for shape in SHAPES for variant in VARIANTS
-                 for seed in range(SEEDS)]
+        cases = list(product(SHAPES, VARIANTS, range(SEEDS)))
         metafunc.parametrize("cluster", cases, indirect=True, scope="session",
                              ids=[f"{a}-{b}-{number}" for a, b, number in cases])
 

@@ -44,16 +44,27 @@ def is_possible(levels: Levels, members: Sequence[int], in_order: bool,
     if len(set(members)) < len(members):
         return False
     below, alike = prod(number for number, _ in levels[1:]), levels[-1][0]
-    places = range(len(members) if in_order else -(-len(members) // below) * below)
+    places = range(-(-len(members) // below) * below)
+
+    def is_free(place: int, taken: Tuple[int, ...]) -> bool:
+        """Whether it is the next one, or the first of those that are alike."""
+        if in_order or place in taken:
+            return in_order and place == len(taken)
+        return place % alike == 0 or place - 1 in taken
 
     def fits(taken: Tuple[int, ...]) -> bool:
         """Whether the members that have no place yet find one."""
-        count = len(taken)
-        return count == len(members) or any(
-            place not in taken and (place % alike == 0 or place - 1 in taken or in_order) and all(
-                _are_apart(levels, (place, members[count]), other, bucket_of)
-                for other in zip(taken, members)) and fits((*taken, place))
-            for place in (places[count:count + 1] if in_order else places))
+        if len(taken) == len(members):
+            return True
+        for place in places:
+            if is_free(place, taken) and is_apart(place, taken) and fits((*taken, place)):
+                return True
+        return False
+
+    def is_apart(place: int, taken: Tuple[int, ...]) -> bool:
+        """Whether the next member may be there."""
+        one = place, members[len(taken)]
+        return all(_are_apart(levels, one, other, bucket_of) for other in zip(taken, members))
     return fits(())
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, ContextManager, Dict, NamedTuple, Optional, Tuple
 
 from mgr_stub.console.session import Session
 
@@ -21,9 +22,9 @@ class Planned(NamedTuple):
     dump: Dict[str, Any]
 
 
-def open_session(state: Path) -> Session:
+def open_session(state: Path) -> ContextManager[Session]:
     """A simulated mgr over a saved state, with the module loaded."""
-    return Session.from_state(str(state), release=16, seed=0, own_job_thread=False)
+    return closing(Session.from_state(str(state), release=16, seed=0, own_job_thread=False))
 
 
 def command(session: Session, line: str) -> str:
@@ -38,9 +39,8 @@ def plan(session: Session, name: str = "p") -> Planned:
     command(session, f"equilibrium optimize {name}")
     dump = json.loads(command(session, f"equilibrium dump {name} --format json"))
     shown = json.loads(command(session, f"equilibrium show {name} --format json"))
-    items = {pgid: [(pair[0], pair[1]) for pair in pairs]
-             for pgid, pairs in dump["upmap_items"].items()}
     predicted = {pgid: tuple(up) for pgid, up in dump["predicted_up"].items()}
+    items = {pgid: [(a, b) for a, b in pairs] for pgid, pairs in dump["upmap_items"].items()}
     return Planned(items, predicted, len(shown["moves"]), dump)
 
 
@@ -69,9 +69,11 @@ class PackageLegality:
         pool = self.snapshot.pools[pg.pool]
         if pg.immovable or pool.rule is None or self.snapshot.osds[target].unusable_reason():
             return None
+        if pgid not in self._number:
+            return None
         index_of = self._placement.index_of
-        if pgid not in self._number or not self._placement.is_legal(
-                self._number[pgid], index_of[pg.up[position]], index_of[target]):
+        source = index_of[pg.up[position]]
+        if not self._placement.is_legal(self._number[pgid], source, index_of[target]):
             return None
         wanted = pg.up[:position] + (target,) + pg.up[position + 1:]
         if not pool.erasure:

@@ -10,6 +10,7 @@ where there are more places than members is all the same. It shares no code with
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import msr_rule
@@ -191,10 +192,7 @@ class StrictRules:
 
 
 def _product(levels: Sequence[Level]) -> int:
-    product = 1
-    for level in levels:
-        product *= level.number
-    return product
+    return prod(level.number for level in levels)
 
 
 def _on_places(levels: Sequence[Level], shape: Shape, length: int) -> bool:
@@ -202,10 +200,11 @@ def _on_places(levels: Sequence[Level], shape: Shape, length: int) -> bool:
     if not levels or not isinstance(shape[0], tuple):
         return True
     below = _product(levels[1:])
-    return len(shape) <= -(-length // below) and all(
-        _members(group) <= below and _on_places(levels[1:], group, min(length, below))
-        for group in shape)
+    for group in shape:
+        if _members(group) > below or not _on_places(levels[1:], group, min(length, below)):
+            return False
+    return len(shape) <= -(-length // below)
 
 
-def _members(shape: Shape) -> int:
-    return sum(_members(group) if isinstance(group, tuple) else group for group in shape)
+def _members(shape: Any) -> int:
+    return sum(map(_members, shape)) if isinstance(shape, tuple) else shape

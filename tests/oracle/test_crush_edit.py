@@ -22,8 +22,8 @@ def test_crushtool_changes_the_map_alike(number: int, tmp_path: Path,
     binary = compile_crush(made.text(), tmp_path)
     ours, rng = dump_crush(binary), made.rng
     for turn in range(6):
-        placed = sorted({item["id"] for bucket in ours["buckets"] for item in bucket["items"]
-                         if item["id"] >= 0})
+        items = [item["id"] for bucket in ours["buckets"] for item in bucket["items"]]
+        placed = sorted({item for item in items if item >= 0})
         kind = rng.choice(("weight", "host", "more"))
         weight = rng.choice((0.0, 1.0, rng.uniform(0, 20)))
         if kind == "weight" and placed:
@@ -31,7 +31,7 @@ def test_crushtool_changes_the_map_alike(number: int, tmp_path: Path,
             options: List[Any] = ["--reweight-item", f"osd.{osd}", weight]
             ours = with_osd_weight(ours, osd, weight)
         else:
-            osd = rng.choice([free for free in range(made.max_osd + 5) if free not in placed])
+            osd = rng.choice(sorted(set(range(made.max_osd + 5)).difference(placed)))
             parent = rng.choice([node for node in made.nodes if node.kind != "host"])
             host = f"new{turn}"
             if kind == "more":
@@ -67,8 +67,8 @@ def _compare(ours: Dict[str, Any], theirs: Dict[str, Any], options: List[Any]) -
             for our_weight, weight in zip(our_sets[bucket], weights):
                 # dumps have weights from 256 up in single precision
                 assert abs(our_weight - weight) <= weight >> 22, (options, bucket)
-    assert [d.get("class") for d in ours["devices"]][:len(theirs["devices"])] == [
-        d.get("class") for d in theirs["devices"]][:len(ours["devices"])], options
+    for our_device, device in zip(ours["devices"], theirs["devices"]):
+        assert our_device.get("class") == device.get("class"), options
 
 
 def _fixed(entries: List[Dict[str, Any]]) -> Dict[int, List[int]]:

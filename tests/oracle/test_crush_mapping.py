@@ -9,6 +9,7 @@ from typing import Any, Counter, Dict
 import pytest
 
 from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
+from tests.support.clusters.state_records import pg_key
 
 from .ceph_tools import compile_crush, crush_mappings, dump_crush, dump_osdmap, map_pgs
 from .maps.cluster import make_osdmap
@@ -29,11 +30,10 @@ def test_osdmaptool_maps_every_pg_alike(number: int, tmp_path: Path,
     mapper, expected = Mapper(dump_crush(binary)), map_pgs(path)
     pools = {pool["pool"]: pool for pool in dump_osdmap(path)["pools"]}
     assert len(expected) == sum(pool.pg_num for pool in made.pools)
-    different = []
+    different, present = [], set(range(made.max_osd)) - missing
     for pgid, mapping in expected.items():
-        pool_id, seed = pgid.split(".")
-        ours = raw_pg_to_osds(mapper, pools[int(pool_id)], int(seed, 16), reweights,
-                              lambda osd: 0 <= osd < made.max_osd and osd not in missing)
+        pool, seed = pg_key(pgid)
+        ours = raw_pg_to_osds(mapper, pools[pool], seed, reweights, present.__contains__)
         if ours != mapping.raw:
             different.append((pgid, mapping.raw, ours))
     tally.update({"CRUSH maps": 1, "PGs mapped": len(expected), "PGs mapped differently":
@@ -66,6 +66,9 @@ def test_crushtool_maps_every_input_alike(number: int, tmp_path: Path,
 
 def _short_reweights(made: RandomMap, dump: Dict[str, Any]) -> Dict[int, int]:
     """Reweights that crushtool's decimals give exactly; it has OSDs in no bucket out."""
-    placed = {item["id"] for bucket in dump["buckets"] for item in bucket["items"]}
-    return {osd: weight & 0xFF00 or weight & 0x10000 if osd in placed else 0
-            for osd, weight in enumerate(made.reweights())}
+    reweights = dict.fromkeys(range(made.max_osd), 0)
+    weights = made.reweights()
+    for osd in {item["id"] for bucket in dump["buckets"] for item in bucket["items"]}:
+        if osd >= 0:
+            reweights[osd] = weights[osd] & 0xFF00 or weights[osd] & 0x10000
+    return reweights

@@ -4,17 +4,16 @@ binary map, and its items are cleaned epoch by epoch as a monitor does it."""
 from __future__ import annotations
 
 import importlib
-from contextlib import closing
 from dataclasses import replace
-from typing import Any, Counter, Dict, List, Sequence, Set, Tuple
+from typing import Any, ContextManager, Counter, Dict, List, Sequence, Set, Tuple
 
 import pytest
 
 from mgr_stub.console.session import Session
 
 from .ceph_tools import ITEM_NONE, PGMapping, map_pgs
-from .maps.binary_osdmap import OSD_EXISTS, Items, merge_items
-from .maps.cluster import MappedCluster, judge, with_items
+from .maps.binary_osdmap import OSD_EXISTS, merge_items
+from .maps.cluster import MappedCluster, settled_verdict, with_items
 from .maps.gathered_state import write_state
 from .planner_seam import open_session, plan
 
@@ -36,8 +35,7 @@ def test_copy_of_the_map_with_failed_osds(cluster: MappedCluster, tally: Counter
                      for pgid, osds in copy.map_pool_pgs_up(pool).items()}
             failed = _without(cluster, osds, are_up=True)
             uncertain = _uncertain(cluster, failed)
-            assert {pgid: up for pgid, up in found.items() if pgid not in uncertain} == {
-                pgid: up for pgid, up in _ups(failed.pgs).items() if pgid not in uncertain}
+            assert _different(found, failed.pgs, uncertain) == {}
             assert session.mgr.get_osdmap().get_epoch() == osdmap.get_epoch()
             tally["failures mapped"] += 1
 
@@ -55,11 +53,12 @@ def test_up_sets_after_a_failure(cluster: MappedCluster, is_planned: bool,
             after = with_items(cluster, merge_items(cluster.items, items))
         for osds in _failures(session):
             failed = _without(after, osds)
-            _check(session, osds, changes, _settled(failed), _uncertain(cluster, failed), tally)
+            _, verdict = settled_verdict(failed, failed.items)
+            _check(session, osds, changes, verdict.pgs, _uncertain(cluster, failed), tally)
 
 
-def _session(cluster: MappedCluster) -> Any:
-    return closing(open_session(write_state(cluster)))
+def _session(cluster: MappedCluster) -> ContextManager[Session]:
+    return open_session(write_state(cluster))
 
 
 def _failures(session: Session) -> List[Tuple[int, ...]]:
@@ -79,24 +78,19 @@ def _without(cluster: MappedCluster, osds: Sequence[int], are_up: bool = False) 
     return replace(cluster, osdmap=osdmap, path=path, pgs=map_pgs(path))
 
 
-def _settled(cluster: MappedCluster) -> Dict[str, PGMapping]:
-    """The mapping once no epoch cleans an item any more."""
-    items: Items = cluster.items
-    while True:
-        verdict = judge(cluster, items)
-        if not verdict.cleaned:
-            return verdict.pgs
-        items = merge_items(items, verdict.cleaned)
-
-
 def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
     """PGs whose raw mapping cannot be told from their up set: those for which CRUSH chooses an OSD
     twice, and with upmap items those on an OSD that was down before, or with an item to one."""
-    twice = {pgid for pgs in (cluster.pgs, failed.pgs) for pgid, pg in pgs.items()
-             if len(set(pg.raw) - {ITEM_NONE}) + pg.raw.count(ITEM_NONE) < len(pg.raw)}
-    return twice | {pgid for pgid, items in failed.items.items()
-                    if not cluster.spec.down.isdisjoint(
-                        [*failed.pgs[pgid].raw, *[target for _, target in items]])}
+    found = set()
+    for pgid, pg in [*cluster.pgs.items(), *failed.pgs.items()]:
+        osds = [osd for osd in pg.raw if osd != ITEM_NONE]
+        if len(set(osds)) < len(osds):
+            found.add(pgid)
+    for pgid, items in failed.items.items():
+        targets = {target for _, target in items}
+        if cluster.spec.down & targets.union(failed.pgs[pgid].raw):
+            found.add(pgid)
+    return found
 
 
 def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
@@ -107,17 +101,21 @@ def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
     snapshot = gateway.snapshot()
     placed = placement.placement(snapshot).after(changes)
     by_osd = failure.pgs_by_osd(placed)
-    mapped = gateway.up_sets_without(frozenset(osds), {
-        pgid for osd in (ITEM_NONE, *osds) for pgid in by_osd.get(osd, ())})
+    touched = set().union(*[by_osd.get(osd, ()) for osd in (ITEM_NONE, *osds)])
+    mapped = gateway.up_sets_without(frozenset(osds), touched)
     after = failure.UpSetsAfter(snapshot, frozenset(osds))
     found: Ups = {pg.pgid: placed.up(pg) for pg in snapshot.pgs.values()}
     found.update((pgid, after.up(snapshot.pgs[pgid], up, placed.items(pgid)))
                  for pgid, up in mapped.items())
-    wanted = _ups(expected)
-    assert {pgid: (up, wanted[pgid]) for pgid, up in found.items()
-            if up != wanted[pgid] and pgid not in uncertain} == {}
+    assert _different(found, expected, uncertain) == {}
     tally["PGs predicted after a failure"] += len(found)
 
 
-def _ups(pgs: Dict[str, PGMapping]) -> Ups:
-    return {pgid: pg.up for pgid, pg in pgs.items()}
+def _different(found: Ups, expected: Dict[str, PGMapping], uncertain: Set[str]) -> Dict[str, Any]:
+    """PG → what was found and expected."""
+    assert found.keys() == expected.keys()
+    different = {}
+    for pgid in found.keys() - uncertain:
+        if found[pgid] != expected[pgid].up:
+            different[pgid] = found[pgid], expected[pgid].up
+    return different

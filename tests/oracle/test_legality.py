@@ -8,13 +8,12 @@ from __future__ import annotations
 import random
 from typing import Counter, Dict, List, Optional, Tuple
 
-from .maps.binary_osdmap import Items, merge_items
-from .maps.cluster import MappedCluster, judge
+from .maps.binary_osdmap import Items
+from .maps.cluster import MappedCluster, judge_plan
 from .maps.gathered_state import write_state
 from .maps.random_moves import (
     Move, pairs_for, random_moves, settled, strictly_legal, wanted_up, whole)
 from .planner_seam import Judgment, PackageLegality, open_session
-from .strict_rule import StrictRules
 
 ROUNDS = 3  # every PG of the cluster is moved once in each
 
@@ -35,33 +34,30 @@ def test_legality_of_random_moves(cluster: MappedCluster, tally: Counter[str]) -
     rng = random.Random("moves of " + cluster.spec.name)
     for _ in range(ROUNDS):
         moves = random_moves(cluster, rng, len(cluster.pgs))
-        said = {move.pgid: package.judge(move.pgid, move.position, move.target)
-                for move in moves}
-        _check_allowed(cluster, {move.pgid: (move, judged) for move in moves
-                                 for judged in [said[move.pgid]] if judged})
-        _check_refused(cluster, [move for move in moves if not said[move.pgid]])
-        tally.update({"moves judged": len(moves),
-                      "called legal": sum(1 for judged in said.values() if judged)})
+        allowed, refused = {}, []
+        for move in moves:
+            judged = package.judge(*move)
+            if judged:
+                allowed[move.pgid] = move, judged
+            else:
+                refused.append(move)
+        _check_allowed(cluster, allowed)
+        _check_refused(cluster, refused)
+        tally.update({"moves judged": len(moves), "called legal": len(allowed)})
 
 
 def _package(cluster: MappedCluster) -> PackageLegality:
-    session = open_session(write_state(cluster))
-    try:
+    with open_session(write_state(cluster)) as session:
         return PackageLegality(session)
-    finally:
-        session.close()
 
 
 def _check_allowed(cluster: MappedCluster, allowed: Dict[str, Tuple[Move, Judgment]]) -> None:
-    rules = StrictRules(cluster.crush_dump)
-    items = merge_items(cluster.items, {pgid: judged.items
-                                        for pgid, (_, judged) in allowed.items()})
-    verdict = judge(cluster, items)
+    verdict = judge_plan(cluster, {pgid: judged.items for pgid, (_, judged) in allowed.items()})
     for pgid, (move, judged) in allowed.items():
         text = f"{move} with {cluster.pgs[pgid]} -> {judged}"
         assert pgid not in verdict.cleaned, "the monitor cancels " + text
         assert verdict.pgs[pgid].up == judged.up, "not as predicted: " + text
-        assert strictly_legal(cluster, rules, pgid, judged.up), "CRUSH never gives " + text
+        assert strictly_legal(cluster, pgid, judged.up), "CRUSH never gives " + text
         gained = set(judged.up) - set(cluster.pgs[pgid].up)
         assert gained == {move.target}, "another shard moves: " + text
     for pgid in set(cluster.pgs) - set(allowed):
@@ -70,29 +66,27 @@ def _check_allowed(cluster: MappedCluster, allowed: Dict[str, Tuple[Move, Judgme
 
 def _check_refused(cluster: MappedCluster, refused: List[Move]) -> None:
     """None of the refused moves is one that the rule, the monitor and upmap items allow."""
-    rules = StrictRules(cluster.crush_dump)
     legal: Dict[str, Move] = {}
     items: Items = {}
     for move in refused:
-        pairs = _legal_pairs(cluster, rules, move)
+        pairs = _legal_pairs(cluster, move)
         if pairs is not None:
             legal[move.pgid], items[move.pgid] = move, pairs
-    verdict = judge(cluster, merge_items(cluster.items, items))
+    verdict = judge_plan(cluster, items)
     for pgid, move in legal.items():
         kept = pgid not in verdict.cleaned and move.target in verdict.pgs[pgid].up
         assert not kept, f"the package refuses {move} of {cluster.pgs[pgid]}"
 
 
-def _legal_pairs(cluster: MappedCluster, rules: StrictRules,
-                 move: Move) -> Optional[List[Tuple[int, int]]]:
+def _legal_pairs(cluster: MappedCluster, move: Move) -> Optional[List[Tuple[int, int]]]:
     pool, pg = cluster.pool_spec(move.pgid), cluster.pgs[move.pgid]
     if pool.irregular or not whole(cluster, move.pgid):
         return None  # left alone, and rightly
-    if not strictly_legal(cluster, rules, move.pgid, pg.up):
+    if not strictly_legal(cluster, move.pgid, pg.up):
         return None  # present items break the rule: repairing that is another matter
     wanted = wanted_up(cluster, move)
     if not pool.k:
-        wanted = settled(cluster, rules, move.pgid, wanted)
-    if not strictly_legal(cluster, rules, move.pgid, wanted):
+        wanted = settled(cluster, move.pgid, wanted)
+    if not strictly_legal(cluster, move.pgid, wanted):
         return None
     return pairs_for(pg.raw, wanted)

@@ -22,9 +22,8 @@ def test_cleaning_of_random_items(cluster: MappedCluster, tally: Counter[str]) -
         items = random_nonsense(cluster, rng, 0.8)
         verdict = judge(cluster, items)
         for pgid, pairs in items.items():
-            pool, raw = cluster.pool_spec(pgid), cluster.pgs[pgid].raw
-            rule_id = cluster.spec.topology.rule_id(pool.rule)
-            left = clean(crush, rule_id, pool.size, raw, tuple(pairs), lambda osd: weights[osd])
+            raw, size = cluster.pgs[pgid].raw, cluster.pool_spec(pgid).size
+            left = clean(crush, cluster.rule_id(pgid), size, raw, tuple(pairs), weights.__getitem__)
             expected = verdict.cleaned.get(pgid, pairs)
             assert list(left) == expected, (
                 f"{pgid} {raw} with {pairs}: the monitor leaves {expected}, ours {list(left)}")

@@ -5,15 +5,14 @@ clusters an exhaustive search.
 """
 from __future__ import annotations
 
-import itertools
 import random
-from typing import Sequence
+from itertools import combinations, product
+from typing import List, Sequence
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
-from tests.support.clusters.unit_cluster import Cluster, single_copies
+from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, single_copies
 from tests.support.few import few
-from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.options import PlanOptions
@@ -31,8 +30,10 @@ def counting(changes: Sequence[PgChange]) -> int:
 def test_as_good_as_an_exhaustive_search(seed: int) -> None:
     """Single copies on a handful of OSDs: the lowest maximum that one to four moves can reach."""
     rng = random.Random(seed)
-    cluster = single_copies(*([rng.randint(2, 12) for _ in range(rng.randint(0, 6))]
-                              for _ in range(5)))
+    sizes: List[List[int]] = [[], [], [], [], []]
+    for on_osd in sizes:
+        on_osd += [rng.randint(2, 12) for _ in range(rng.randint(0, 6))]
+    cluster = single_copies(*sizes)
     snapshot = cluster.snapshot()
     for limit in (1, 2, 3):
         plan = make_plan(snapshot, PlanOptions(max_moves=limit))
@@ -42,18 +43,17 @@ def test_as_good_as_an_exhaustive_search(seed: int) -> None:
 
 def lowest_maximum(cluster: Cluster, limit: int) -> float:
     """By trying all sets of moves."""
-    shards = {pgid: (up[0], cluster.shard_bytes(pgid)) for pgid, up in cluster.up.items()}
-    start = {osd: sum(size for where, size in shards.values() if where == osd)
-             for osd in cluster.osds}
-    best = max(start.values())
-    for some in itertools.combinations(sorted(shards), limit):
-        for targets in itertools.product(sorted(cluster.osds), repeat=limit):
-            used = dict(start)
-            for pgid, target in zip(some, targets):
-                used[shards[pgid][0]] -= shards[pgid][1]
-                used[target] += shards[pgid][1]
-            best = min(best, max(used.values()))
-    return best / (100 * GIB)
+    shards = [(up[0], cluster.shard_bytes(pgid)) for pgid, up in cluster.up.items()]
+    start = [cluster.used_bytes(osd) for osd in cluster.osds]
+    best = max(start)
+    for some in combinations(shards, limit):
+        for targets in product(cluster.osds, repeat=limit):
+            used = list(start)
+            for (source, size), target in zip(some, targets):
+                used[source] -= size
+                used[target] += size
+            best = min(best, max(used))
+    return best / OSD_BYTES
 
 
 @pytest.mark.parametrize("name", few(_NAMES, 1))

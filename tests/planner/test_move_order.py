@@ -1,17 +1,16 @@
 """A plan is useful wherever it is cut: the fullest OSDs give first, and nothing is overfilled."""
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from collections import Counter
+from typing import List, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
-from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import single_copies
 from tests.support.few import few
-from tests.support.replay import Replay, by_change, sets_of
-from tests.support.rules import OSD_RULE
-from tests.support.units import GIB
+from tests.support.replay import Replay, by_change, largest_shard_on, sets_of
 
-from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.model import Move, Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.move_order import order_changes, wanted_changes
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -35,12 +34,11 @@ def skimmed(levels: List[Tuple[int, int]], amount: int) -> float:
 def cut(snapshot: Snapshot, plan: Plan, device_class: str, share: float) -> Tuple[Replay, int]:
     """The placement after the first changes that together stay within a share of a class's
     bytes, and how many bytes of the class these are."""
-    groups = [(moves, sum(m.bytes for m in moves if snapshot.set_of(m.source) == device_class))
-              for _, moves in by_change(plan)]
-    total, done = sum(amount for _, amount in groups), 0
-    replay = Replay(snapshot)
-    for moves, amount in groups:
-        if amount and done + amount > share * total:
+    left = share * taken(snapshot, plan.moves, device_class)
+    replay, done = Replay(snapshot), 0
+    for _, moves in by_change(plan):
+        amount = taken(snapshot, moves, device_class)
+        if amount and done + amount > left:
             break
         done += amount
         for move in moves:
@@ -48,9 +46,9 @@ def cut(snapshot: Snapshot, plan: Plan, device_class: str, share: float) -> Tupl
     return replay, done
 
 
-def largest_shard(snapshot: Snapshot, device_class: str) -> int:
-    return max(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
-               if snapshot.set_of(osd) == device_class)
+def taken(snapshot: Snapshot, moves: Sequence[Move], device_class: str) -> int:
+    """Bytes that moves take from a class."""
+    return sum(move.bytes for move in moves if snapshot.set_of(move.source) == device_class)
 
 
 @pytest.mark.parametrize("share", [0.10, 0.25, 0.50, 0.75])
@@ -67,7 +65,8 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
         now, moved = cut(snapshot, plan, device_class, share)
         possible = levels[fullest] - skimmed(
             [(start.used[osd], snapshot.osds[osd].size_bytes) for osd in levels], moved)
-        shard = largest_shard(snapshot, device_class) / snapshot.osds[fullest].size_bytes
+        largest = max(largest_shard_on(start, osd) for osd in levels)
+        shard = largest / snapshot.osds[fullest].size_bytes
         fall = levels[fullest] - now.highest(device_class)
         assert fall >= 0.8 * possible - shard, (
             f"{device_class}: {fall:.4f} of {possible:.4f}, a shard is {shard:.4f}")
@@ -78,27 +77,23 @@ def test_classes_take_turns(name: str) -> None:
     """At no time is one class much further than the other: a sixth, and two large changes."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
     assert len(sets_of(snapshot, plan)) == 2
-    amounts: List[Dict[str, int]] = []
+    steps: List[Counter[str]] = []
     for _, moves in by_change(plan):
-        amounts.append({name: sum(m.bytes for m in moves if snapshot.set_of(m.source) == name)
-                        for name in sets_of(snapshot, plan)})
-    total = {name: sum(a[name] for a in amounts) for name in amounts[0]}
-    largest = max(a[name] / total[name] for a in amounts for name in total)
-    through = dict.fromkeys(total, 0)
-    for amount in amounts:
-        for device_class in total:
-            through[device_class] += amount[device_class]
-        shares = [through[device_class] / total[device_class] for device_class in total]
+        steps.append(Counter())
+        for move in moves:
+            steps[-1][snapshot.set_of(move.source)] += move.bytes
+    total = sum(steps, Counter())
+    largest = max(step[name] / total[name] for step in steps for name in total)
+    through: Counter[str] = Counter()
+    for step in steps:
+        through.update(step)
+        shares = [through[name] / total[name] for name in total]
         assert max(shares) - min(shares) <= 1 / 6 + 2 * largest
 
 
 def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -> None:
     """Two OSDs of 50 % would exchange 10 for 9 GiB; whichever goes first, one has 59 % or more."""
-    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
-    for ps, (osd, gib) in enumerate(((0, 10), (0, 40), (1, 9), (1, 41))):
-        cluster.pg(f"1.{ps:x}", [osd], num_bytes=gib * GIB)
-    placement = PlacementState(cluster.snapshot(), PlanOptions())
+    placement = PlacementState(single_copies([10, 40], [9, 41]).snapshot(), PlanOptions())
     placement.move(0, 0, 1)
     placement.move(2, 1, 0)
-    assert [c for step in order_changes(placement, wanted_changes(placement))
-            for c in step] == []
+    assert not any(order_changes(placement, wanted_changes(placement)))

@@ -33,8 +33,9 @@ def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
     snapshot, seen = snapshot_of(name), values_of(mocker)
     best, _, finished = multi_start_search(
         snapshot, PlanOptions(), utilization_bounds(snapshot))
-    assert finished and len({score for score, _ in seen}) > 1
-    assert best is max(seen, key=lambda one: one[0])[1]
+    scores = [score for score, _ in seen]
+    assert finished and len(set(scores)) > 1
+    assert best is seen[scores.index(max(scores))][1]
 
 
 def test_ended_in_a_later_attempt_the_plan_is_the_best_before(mocker: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.units import GIB
+from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
@@ -16,11 +15,11 @@ from equilibrium_mgr.snapshot import reason_codes as codes
 MOST = 100_000
 
 
-def uneven(shards: int = 20, size: int = GIB) -> Cluster:
+def uneven() -> Cluster:
     """Five hosts of one OSD of 100 GiB; two copies, one of each PG on osd.0."""
-    cluster = Cluster(hosts(5)).pool(1, size=2, name="rbd")
-    for ps in range(shards):
-        cluster.pg(f"1.{ps:x}", [0, 1 + ps % 2], size)
+    cluster = Cluster(hosts(5)).pool(1, size=2)
+    for ps in range(20):
+        cluster.pg(f"1.{ps:x}", [0, 1 + ps % 2])
     return cluster
 
 
@@ -51,34 +50,29 @@ def test_every_shard_and_every_target_is_counted_once() -> None:
     (codes.POOL_EXCLUDED, {"device_classes": frozenset(["ssd"])}),
     (codes.OSD_EXCLUDED, {"sources": frozenset([1, 2])}),
     (codes.OSD_EXCLUDED, {"targets": frozenset([0])}),
-    (codes.REJECTED, {"rejected_pgs": frozenset(f"1.{ps:x}" for ps in range(20))}),
-])
+    (codes.REJECTED, {"rejected_pgs": frozenset(uneven().up)})])
 def test_the_reason_is_the_limit_and_the_planner_plans_nothing(
         code: str, options: Dict[str, Any]) -> None:
     cluster = uneven()
     if code == codes.PG_COUNT:   # the others have one shard of a pool that is not to be balanced
-        cluster.pool(2, size=1)
-        cluster.pg("2.0", [3], 1).pg("2.1", [4], 1)
+        cluster.pool(2, size=1).pg("2.0", [3], 1).pg("2.1", [4], 1)
     found = census(cluster, **options)
     assert found.reason_code == code and counts(found)[code] >= 40
-    assert not [move for move in make_plan(cluster.snapshot(), PlanOptions(**options)).moves
-                if move.source == 0]
+    plan = make_plan(cluster.snapshot(), PlanOptions(**options))
+    assert 0 not in {move.source for move in plan.moves}
 
 
 def test_reasons_that_plan_options_do_not_know() -> None:
-    cooling = dict.fromkeys([f"1.{ps:x}" for ps in range(20)], codes.COOLDOWN)
+    cooling = dict.fromkeys(uneven().up, codes.COOLDOWN)
     assert census(uneven(), code_of=cooling).reason_code == codes.COOLDOWN
 
 
 def test_shards_that_are_too_large() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd")
-    cluster.pg("1.0", [0], 30 * GIB).pg("1.1", [0], 30 * GIB)
-    cluster.pg("1.2", [1], 30 * GIB).pg("1.3", [2], 30 * GIB)
+    cluster = single_copies([30, 30], [30], [30])
     found = census(cluster)
     assert found.reason_code == codes.GRANULARITY and counts(found) == {codes.GRANULARITY: 4}
     assert found.counts[0].pools == {1: 4} and found.counts[0].targets == (1, 2)
-    even = census(cluster, 1)
-    assert even.reason_code == codes.BALANCED
+    assert census(cluster, 1).reason_code == codes.BALANCED
 
 
 def test_too_many_pairs_are_counted_in_part() -> None:

@@ -5,6 +5,8 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 #: Clusters named one by one.
 _SHOWN = 10
+#: Of the bytes that a plan moves (ratio).
+WASTED = 0.03
 
 
 class ClassFigures(NamedTuple):
@@ -64,16 +66,20 @@ class Corpus:
 
     def lines(self) -> Iterator[str]:
         if self.classes:
-            yield (f"random clusters: {100 * self.realized():.1f} % of the way to the bound,"
-                   f" {len(self.classes)} classes, {len(self.behind())} behind")
-            for f in self.behind()[:_SHOWN]:
-                yield (f"  cluster {f.cluster}, {f.name}: {f.start:.4f} -> {f.end:.4f},"
-                       f" bound {f.bound:.4f}, a shard is {f.shard:.4f}")
-        if self.clusters:
-            yield "bytes efficiency: " + ", ".join(
-                f"{aim} {self.bytes_efficiency(aim):.2f}"
-                for aim in sorted({f.aim for f in self.clusters}))
+            yield f"random clusters: {self.realized():.4f} of the way to the bound"
+        for f in self.behind()[:_SHOWN]:
+            yield f"  behind: {f}"
+        for aim in sorted({f.aim for f in self.clusters}):
+            yield f"bytes efficiency: {aim} {self.bytes_efficiency(aim):.2f}"
         if self.returnable:
-            yield (f"moved for nothing: {sum(b for b, _ in self.returnable)} of"
-                   f" {sum(b for _, b in self.returnable)} bytes, "
-                   f"{sum(b > 0.03 * m for b, m in self.returnable)} plans")
+            returned, moved = self.returned_bytes()
+            yield f"moved for nothing: {returned} of {moved} bytes"
+
+    def returned_bytes(self) -> Tuple[int, int]:
+        """What could have stayed of what was moved."""
+        return (sum(returned for returned, _ in self.returnable),
+                sum(moved for _, moved in self.returnable))
+
+    def wasteful(self) -> int:
+        """Plans of which more than that could have stayed."""
+        return sum(returned > WASTED * moved for returned, moved in self.returnable)

@@ -16,13 +16,13 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, pool_of
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
 from tests.support.clusters.unit_cluster import NONE, Cluster
 from tests.support.plan_legality import ended_plan
-from tests.support.replay import follow_up
+from tests.support.replay import Replay, follow_up
 from tests.support.rules import (
     EC_HDD_HOSTS, EC_PAIRS_IN_2_RACKS, HDD_HOSTS, HDD_OSDS, SSD_FIRST, SSD_HOSTS)
 from tests.support.units import GIB
@@ -42,8 +42,7 @@ def plan_cluster(seed: int) -> Cluster:
         cluster = fill(rng.choice(_LAYOUTS)(rng), rng)
     else:
         cluster = random_cluster(seed, hybrid=rng.random() < 0.5)
-    mishaps = rng.sample(_MISHAPS, rng.randint(0, 4))
-    for mishap in mishaps:
+    for mishap in rng.sample(_MISHAPS, rng.randint(0, 4)):
         mishap(cluster, rng)
     if seed % 4 == 3:
         _weighed_down(cluster, random.Random(f"weights {seed}"))
@@ -61,25 +60,33 @@ def plan_cluster(seed: int) -> Cluster:
 
 def _hosts(rng: random.Random, osds: Osds, sizes: Sequence[float], most: int = 8,
            prefix: str = "h", least: int = 4) -> Dict[str, List[int]]:
-    return {f"host {prefix}{number}": osds.host(
-        [rng.choice(sizes) for _ in range(rng.randint(2, 5))])
-        for number in range(rng.randint(least, most))}
+    tree: Dict[str, List[int]] = {}
+    for number in range(rng.randint(least, most)):
+        tree[f"host {prefix}{number}"] = osds.host(_chosen(rng, sizes, rng.randint(2, 5)))
+    return tree
+
+
+def _chosen(rng: random.Random, sizes: Sequence[float], count: int) -> List[float]:
+    return [rng.choice(sizes) for _ in range(count)]
 
 
 def _pools(rng: random.Random, most: int = 3, name: str = "data",
            **fields: Any) -> List[PoolPlan]:
-    return [PoolPlan(f"{name}{number}", rng.lognormvariate(0.0, 0.7),
-                     rng.choice((16, 24, 32, 64)), **fields)
-            for number in range(rng.randint(1, most))]
+    pools: List[PoolPlan] = []
+    for number in range(rng.randint(1, most)):
+        share, pg_num = rng.lognormvariate(0.0, 0.7), rng.choice((16, 24, 32, 64))
+        pools.append(PoolPlan(f"{name}{number}", share, pg_num, **fields))
+    return pools
 
 
 def _replicated(rng: random.Random) -> Layout:
     """Over hosts or over OSDs, with a pool of metadata."""
     osds = Osds()
     tree = _hosts(rng, osds, rng.choice(((8,), (4, 8), (4, 8, 16))))
-    return osds.layout(tree, {0: rng.choice((HDD_HOSTS, HDD_HOSTS, HDD_OSDS))},
-                       _pools(rng, size=rng.choice((2, 3)))
-                       + [PoolPlan("meta", 0.002, 8, omap_bytes=64 << 20)])
+    rule = rng.choice((HDD_HOSTS, HDD_HOSTS, HDD_OSDS))
+    pools = _pools(rng, size=rng.choice((2, 3)))
+    pools.append(PoolPlan("meta", 0.002, 8, omap_bytes=64 << 20))
+    return osds.layout(tree, {0: rule}, pools)
 
 
 def _erasure(rng: random.Random) -> Layout:
@@ -93,11 +100,14 @@ def _erasure(rng: random.Random) -> Layout:
 def _two_classes(rng: random.Random) -> Layout:
     """A pool that is on both, and one or two of each class alone."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(3)])
-            + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(6)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
-        PoolPlan("mixed", 0.4, 48, rule=2), PoolPlan("fast", 0.1, 16, size=2, rule=1)]
-        + _pools(rng, 2))
+    tree: Dict[str, List[int]] = {}
+    for h in range(6):
+        hdds = osds.host(_chosen(rng, (8, 12), 3))
+        tree[f"host h{h}"] = hdds + osds.host(_chosen(rng, (4, 8), 2), "ssd")
+    mixed = PoolPlan("mixed", 0.4, 48, rule=2)
+    fast = PoolPlan("fast", 0.1, 16, size=2, rule=1)
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST},
+                       [mixed, fast, *_pools(rng, 2)])
 
 
 def _racks(rng: random.Random) -> Layout:
@@ -105,8 +115,9 @@ def _racks(rng: random.Random) -> Layout:
     osds = Osds()
     tree = {f"rack r{r}": _hosts(rng, osds, (8, 12), 3, f"r{r}h", 2)
             for r in range(rng.choice((3, 4)))}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_2_RACKS}, [
-        PoolPlan("ec", 0.8, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.2, 32)])
+    ec = PoolPlan("ec", 0.8, 64, size=4, rule=1, k=2)
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_2_RACKS},
+                       [ec, PoolPlan("rbd", 0.2, 32)])
 
 
 def _grown(rng: random.Random) -> Layout:
@@ -132,6 +143,22 @@ _LAYOUTS: Tuple[Callable[[random.Random], Layout], ...] = (
 
 # -- what may befall a cluster -----------------------------------------------------------------
 
+def _some(cluster: Cluster, rng: random.Random, most: int) -> List[str]:
+    """PGs, as many if there are."""
+    return rng.sample(sorted(cluster.up), min(most, len(cluster.up)))
+
+
+def _others(cluster: Cluster, pgid: str) -> List[int]:
+    """OSDs that a PG has not."""
+    return [osd for osd in cluster.osds if osd not in cluster.up[pgid]]
+
+
+def _add_used(cluster: Cluster, osd: int, more: int) -> None:
+    """Where it is not what the shards occupy."""
+    if osd in cluster.used:
+        cluster.used[osd] += more
+
+
 def _oversized_pg(cluster: Cluster, rng: random.Random) -> None:
     """A PG eight times as large: its objects all hash alike."""
     pgid = rng.choice(sorted(cluster.up))
@@ -139,8 +166,7 @@ def _oversized_pg(cluster: Cluster, rng: random.Random) -> None:
     record = cluster.records[pgid]
     cluster.records[pgid] = record._replace(num_bytes=8 * record.num_bytes)
     for osd in cluster.acting.get(pgid, cluster.up[pgid]):
-        if osd in cluster.used:
-            cluster.used[osd] += cluster.shard_bytes(pgid) - before
+        _add_used(cluster, osd, cluster.shard_bytes(pgid) - before)
 
 
 def _empty_pools(cluster: Cluster, rng: random.Random) -> None:
@@ -157,8 +183,8 @@ def _empty_pools(cluster: Cluster, rng: random.Random) -> None:
 
 def _useless_items(cluster: Cluster, rng: random.Random) -> None:
     """Items that change nothing: of OSDs that CRUSH did not choose, and of a PG that is gone."""
-    for pgid in rng.sample(sorted(cluster.up), min(6, len(cluster.up))):
-        others = [osd for osd in cluster.osds if osd not in cluster.up[pgid]]
+    for pgid in _some(cluster, rng, 6):
+        others = _others(cluster, pgid)
         if pgid not in cluster.items and len(others) > 1:
             cluster.items[pgid] = [(others[0], rng.choice(others[1:]))]
     cluster.items["99.0"] = [(0, 1)]
@@ -166,9 +192,8 @@ def _useless_items(cluster: Cluster, rng: random.Random) -> None:
 
 def _foreign_items(cluster: Cluster, rng: random.Random) -> None:
     """Somebody else has set items of several pairs; what CRUSH chose before may be anything."""
-    for pgid in rng.sample(sorted(cluster.up), min(8, len(cluster.up))):
-        up = [osd for osd in cluster.up[pgid] if osd != NONE]
-        others = [osd for osd in cluster.osds if osd not in up]
+    for pgid in _some(cluster, rng, 8):
+        up, others = [osd for osd in cluster.up[pgid] if osd != NONE], _others(cluster, pgid)
         count = rng.randint(1, 2)
         if pgid not in cluster.items and len(others) >= count <= len(up):
             cluster.items[pgid] = list(zip(rng.sample(others, count), rng.sample(up, count)))
@@ -176,16 +201,17 @@ def _foreign_items(cluster: Cluster, rng: random.Random) -> None:
 
 def _in_flight(cluster: Cluster, rng: random.Random) -> None:
     """PGs that are on their way for another reason than upmap items."""
-    for pgid in rng.sample(sorted(cluster.up), min(8, len(cluster.up))):
-        up = cluster.up[pgid]
-        others = [osd for osd in cluster.osds if osd not in up]
+    for pgid in _some(cluster, rng, 8):
+        acting, others = list(cluster.up[pgid]), _others(cluster, pgid)
         if pgid in cluster.acting or not others:
             continue
-        left, comes = rng.choice(others), rng.randrange(len(up))
-        if up[comes] in cluster.used and left in cluster.used:
-            cluster.used[up[comes]] -= cluster.shard_bytes(pgid)
-            cluster.used[left] += cluster.shard_bytes(pgid)
-        cluster.acting[pgid] = up[:comes] + [left] + up[comes + 1:]
+        left, comes = rng.choice(others), rng.randrange(len(acting))
+        size = cluster.shard_bytes(pgid)
+        if acting[comes] in cluster.used and left in cluster.used:
+            _add_used(cluster, acting[comes], -size)
+            _add_used(cluster, left, size)
+        acting[comes] = left
+        cluster.acting[pgid] = acting
         cluster.records[pgid] = cluster.records[pgid]._replace(
             uncopied_ratio=rng.random(), state="active+remapped+backfilling")
 
@@ -217,15 +243,16 @@ def _db_devices(cluster: Cluster, rng: random.Random) -> None:
     """SIZE and used bytes hold a DB device, which half of the OSDs have."""
     part = rng.choice((0.05, 0.2))
     for osd in sorted(cluster.osds)[::2]:
-        more = int(part * cluster.sizes[osd])
-        cluster.osd(osd, size=cluster.sizes[osd] + more, used=cluster.used_bytes(osd) + more)
+        size, used = cluster.sizes[osd], cluster.used_bytes(osd)
+        more = int(part * size)
+        cluster.osd(osd, size=size + more, used=used + more)
 
 
 def _foreign_bytes(cluster: Cluster, rng: random.Random) -> None:
     """Something that belongs to no PG: a log, a leak."""
     for osd in rng.sample(sorted(cluster.osds), 2):
-        cluster.osd(osd, used=cluster.used_bytes(osd) + int(
-            rng.choice((0.01, 0.1)) * cluster.sizes[osd]))
+        more = int(rng.choice((0.01, 0.1)) * cluster.sizes[osd])
+        cluster.osd(osd, used=cluster.used_bytes(osd) + more)
 
 
 def _compressed(cluster: Cluster, rng: random.Random) -> None:
@@ -254,9 +281,10 @@ def _leave_down_osds(cluster: Cluster) -> None:
     down = {osd for osd, entry in cluster.osds.items() if not entry["up"]}
     for pgid, up in cluster.up.items():
         if down.intersection(up):
-            erasure = cluster.pools[int(pgid.split(".")[0])]["type"] == 3
-            cluster.up[pgid] = ([NONE if osd in down else osd for osd in up] if erasure
-                                else [osd for osd in up if osd not in down])
+            holes = [NONE if osd in down else osd for osd in up]
+            if cluster.pools[pool_of(pgid)]["type"] == 1:
+                holes = [osd for osd in up if osd not in down]
+            cluster.up[pgid] = holes
             cluster.records[pgid] = cluster.records[pgid]._replace(
                 state="active+undersized+degraded")
 
@@ -317,6 +345,16 @@ class Planned:
     @property
     def plan(self) -> Plan:
         return self.effort.plan
+
+    def start(self) -> Replay:
+        return Replay(self.snapshot)
+
+    def end(self) -> Replay:
+        return Replay(self.snapshot, self.plan.moves)
+
+    def planned(self, **options: Any) -> Plan:
+        """Another plan, with other options."""
+        return ended_plan(self.snapshot, self.options._replace(**options))
 
     @cached_property
     def later(self) -> Snapshot:

@@ -55,8 +55,8 @@ def narrowed(snapshot: Snapshot, rng: random.Random) -> Settings:
 
 def test_a_shard_may_go_where_a_plan_may_move_it(case: Planned) -> None:
     rng, snapshot = case.rng("pairs"), case.snapshot
-    pairs = [(rng.choice(sorted(snapshot.pgs)), rng.choice(sorted(snapshot.osds)))
-             for _ in range(_PAIRS)]
+    pgids, osds = sorted(snapshot.pgs), sorted(snapshot.osds)
+    pairs = [(rng.choice(pgids), rng.choice(osds)) for _ in range(_PAIRS)]
     context, answers = asked(snapshot, narrowed(snapshot, rng), pairs, PgShardLimits(
         0, rng.choice((0, 0, snapshot.pools[min(snapshot.pools)].pg_num // 8))))
     shown = snapshot if context.settings.respect_weights else without_shares(snapshot)
@@ -65,13 +65,24 @@ def test_a_shard_may_go_where_a_plan_may_move_it(case: Planned) -> None:
         shown, utilization_bounds(snapshot).utilizations))
     numbers = {pg.pgid: number for number, pg in enumerate(fresh.pgs)}
     for (pgid, osd), found in zip(pairs, answers):
-        number, there, pg = numbers.get(pgid), fresh.index_of.get(osd), snapshot.pgs[pgid]
-        legal = [] if number is None or there is None else [
-            source for source in pg.up if fresh.is_legal(number, fresh.index_of[source], there)
-            and fresh.has_room(there, snapshot.shard_bytes(
-                pg, osd, [osd if one == source else one for one in pg.up]))]
+        legal: List[int] = []
+        if pgid in numbers and osd in fresh.index_of:
+            legal = legal_sources(fresh, numbers[pgid], osd)
         assert found.allows(PLANNER) == bool(legal), (pgid, osd, found)
-        assert not legal or found.source in legal and set(legal) <= set(found.sources)
+        if legal:
+            assert found.source in legal and set(legal) <= set(found.sources)
+
+
+def legal_sources(placement: PlacementState, number: int, osd: int) -> List[int]:
+    """OSDs of a PG that may give their shard to an OSD."""
+    snapshot, pg, there = placement.snapshot, placement.pgs[number], placement.index_of[osd]
+    legal: List[int] = []
+    for source in pg.up:
+        if placement.is_legal(number, placement.index_of[source], there):
+            up = [osd if one == source else one for one in pg.up]
+            if placement.has_room(there, snapshot.shard_bytes(pg, osd, up)):
+                legal.append(source)
+    return legal
 
 
 def test_each_move_of_a_plan_may_go_and_goes_as_the_throttle_says(case: Planned) -> None:

@@ -12,29 +12,19 @@ from __future__ import annotations
 
 import pytest
 import random
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Dict, List, NamedTuple, Sequence
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions
 from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.properties.planned import Planned
-from tests.support.clusters.unit_cluster import Cluster
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.replay import Replay, by_change, follow_up, largest_shard_on
+from tests.support.replay import Replay, follow_up, largest_shard_on
+from tests.support.rules import EC_HDD_HOSTS, HDD_HOSTS
 from tests.support.units import GIB, TIB
-
-
-_RULE = "take default~%s; chooseleaf firstn 0 host; emit"
-_EC_RULE = "take default~%s; chooseleaf indep 0 host; emit"
-
-
-class Weighted(NamedTuple):
-    """A cluster and OSD → the share of its size that it is to be filled by."""
-
-    cluster: Cluster
-    shares: Dict[int, float]
 
 
 class Layout(NamedTuple):
@@ -43,53 +33,53 @@ class Layout(NamedTuple):
     hosts: int
     each: int
     sizes: Dict[int, int]     # OSD → bytes
-    unit: float               # CRUSH weight per TiB; 0: every OSD has the weight 1.0
+    unit: float               # CRUSH weight per TiB
 
 
-def layout(rng: random.Random, unit: float = -1.0, sizes: Sequence[int] = ()) -> Layout:
+def layout(rng: random.Random, unit: float = -1.0) -> Layout:
     """6 to 9 hosts of 2 to 4 OSDs. Weights are TiB, or in another unit."""
-    hosts, each = rng.randint(6, 9), rng.randint(2, 4)
-    sizes = sizes or rng.choice(((400,), (400, 800), (200, 400, 800)))
-    return Layout(hosts, each, {osd: rng.choice(sizes) * GIB for osd in range(hosts * each)},
-                  rng.choice((1.0, 1.0, 1.0, 0.1, 40.0)) if unit < 0.0 else unit)
+    count, each = rng.randint(6, 9), rng.randint(2, 4)
+    some = rng.choice(((400,), (400, 800), (200, 400, 800)))
+    sizes = {osd: rng.choice(some) * GIB for osd in range(count * each)}
+    if unit < 0.0:
+        unit = rng.choice((1.0, 1.0, 1.0, 0.1, 40.0))
+    return Layout(count, each, sizes, unit)
 
 
 def weighted(seed: int, shares: Dict[int, float], crush: bool, made: Layout,
-             **fields: Any) -> Weighted:
+             empty: Sequence[int] = ()) -> Cluster:
     """Held by CRUSH weights or by reweights; filled by sizes, as before the operator came."""
     rng = random.Random(f"weighted {seed}")
-    osds = sorted(made.sizes)
-    weights = {osd: made.unit * made.sizes[osd] / TIB if made.unit else 1.0 for osd in osds}
+    weights = {osd: made.unit * size / TIB for osd, size in made.sizes.items()}
     if crush:
         weights.update({osd: weights[osd] * share for osd, share in shares.items()})
-    tree = {"root default": {f"host h{h}": osds[h * made.each:(h + 1) * made.each]
-                             for h in range(made.hosts)}}
-    cluster = Cluster(tree, {0: _RULE % "hdd", 1: _EC_RULE % "hdd"}, weights=weights)
-    for osd in osds:
-        cluster.osd(osd, size=made.sizes[osd])
-        if not crush and osd in shares:
-            cluster.osd(osd, weight=shares[osd])
+    cluster = Cluster(hosts(made.hosts, made.each), {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
+                      weights=weights)
+    for osd, size in made.sizes.items():
+        cluster.osd(osd, size=size)
+    if not crush:
+        for osd, share in shares.items():
+            cluster.osd(osd, weight=share)
     cluster.pool(1, size=3).pool(2, size=4, rule=1, k=2)
-    whole = sum(made.sizes.values())
-    for pool, size, part, count in ((1, 3, 0.4, 32 * made.hosts), (2, 4, 0.2, 16 * made.hosts)):
+    whole = sum(made.sizes.values()) / made.hosts
+    for pool, k, size, part, count in ((1, 1, 3, 0.4, 32), (2, 2, 4, 0.2, 16)):
         mean = part * whole / (size * count)
-        for ps in range(count):
-            up = place(rng, made, size, fields.get("empty", ()))
-            cluster.pg(f"{pool}.{ps:x}", up, objects=100,
-                       num_bytes=int(mean * rng.uniform(0.7, 1.3)) * (2 if pool == 2 else 1))
-    return Weighted(cluster, dict(shares))
+        for ps in range(count * made.hosts):
+            up = place(rng, made, size, empty)
+            cluster.pg(f"{pool}.{ps:x}", up, k * int(mean * rng.uniform(0.7, 1.3)), objects=100)
+    return cluster
 
 
 def place(rng: random.Random, made: Layout, size: int, empty: Sequence[int]) -> List[int]:
     """An up set by sizes, one shard a host; nothing on the OSDs that are empty."""
-    sizes = {osd: 0 if osd in empty else made.sizes[osd] for osd in made.sizes}
-    by_host = [[osd for osd in sizes if osd // made.each == host] for host in range(made.hosts)]
-    left = [host for host in range(made.hosts) if any(sizes[osd] for osd in by_host[host])]
+    by_host: Dict[int, Dict[int, int]] = {}
+    for osd in sorted(made.sizes.keys() - empty):
+        by_host.setdefault(osd // made.each, {})[osd] = made.sizes[osd]
     up: List[int] = []
     for _ in range(size):
-        host = rng.choices(left, [sum(sizes[osd] for osd in by_host[h]) for h in left])[0]
-        left.remove(host)
-        up.append(rng.choices(by_host[host], [sizes[osd] for osd in by_host[host]])[0])
+        (host,) = rng.choices(list(by_host), [sum(osds.values()) for osds in by_host.values()])
+        osds = by_host.pop(host)
+        up += rng.choices(list(osds), list(osds.values()))
     return up
 
 
@@ -108,12 +98,17 @@ def lowered(rng: random.Random, made: Layout) -> Dict[int, float]:
             for osd in rng.sample(osds, rng.randint(1, len(osds) // 4))}
 
 
+def level_of(snapshot: Snapshot, shares: Dict[int, float]) -> float:
+    """How full all would be for their shares, a ratio."""
+    osds = snapshot.osds.values()
+    capacity = sum(osd.size_bytes * shares.get(osd.id, 1.0) for osd in osds)
+    return sum(osd.target_bytes for osd in osds) / capacity
+
+
 def limits(snapshot: Snapshot, shares: Dict[int, float]) -> Dict[int, float]:
     """OSD → the bytes that the operator leaves it."""
-    capacity = {osd.id: osd.size_bytes * shares.get(osd.id, 1.0)
-                for osd in snapshot.osds.values()}
-    level = sum(osd.target_bytes for osd in snapshot.osds.values()) / sum(capacity.values())
-    return {osd: level * capacity[osd] for osd in shares}
+    level = level_of(snapshot, shares)
+    return {osd: level * snapshot.osds[osd].size_bytes * share for osd, share in shares.items()}
 
 
 def assert_respected(snapshot: Snapshot, plan: Plan, shares: Dict[int, float],
@@ -122,24 +117,20 @@ def assert_respected(snapshot: Snapshot, plan: Plan, shares: Dict[int, float],
     assert_legal(snapshot, plan, options)
     most = limits(snapshot, shares)
     now = Replay(snapshot)
-    for _, moves in by_change(plan):
-        for move in moves:
-            now.move(move)
-            if move.target in most:
-                assert now.used[move.target] <= most[move.target] * (1.0 + 1e-6), move
+    for move in plan.moves:
+        now.move(move)
+        if move.target in most:
+            assert now.used[move.target] <= most[move.target] * (1.0 + 1e-6), move
     for osd, limit in most.items():
         assert now.used[osd] <= limit + largest_shard_on(now, osd), osd
 
 
 def assert_others_even(snapshot: Snapshot, plan: Plan, shares: Dict[int, float]) -> None:
     """The fullest of the rest is within a shard of the level that all would have."""
-    capacity = sum(osd.size_bytes * shares.get(osd.id, 1.0) for osd in snapshot.osds.values())
-    level = sum(osd.target_bytes for osd in snapshot.osds.values()) / capacity
-    end = Replay(snapshot, plan.moves)
-    for osd in snapshot.osds:
-        if osd not in shares:
-            shard = largest_shard_on(end, osd) / snapshot.osds[osd].size_bytes
-            assert end.utilization(osd) <= level + shard, osd
+    level, end = level_of(snapshot, shares), Replay(snapshot, plan.moves)
+    for osd in snapshot.osds.keys() - shares:
+        shard = largest_shard_on(end, osd) / snapshot.osds[osd].size_bytes
+        assert end.utilization(osd) <= level + shard, osd
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
@@ -147,13 +138,13 @@ def assert_others_even(snapshot: Snapshot, plan: Plan, shares: Dict[int, float])
 def test_held_osds_are_drained_to_their_share(seed: int, crush: bool) -> None:
     rng = operator(seed)
     made = layout(rng)
-    case = weighted(seed, lowered(rng, made), crush, made)
-    snapshot = case.cluster.snapshot()
+    shares = lowered(rng, made)
+    snapshot = weighted(seed, shares, crush, made).snapshot()
     options = PlanOptions(aim=AIMS[seed % len(AIMS)])
     plan = ended_plan(snapshot, options)
-    assert_respected(snapshot, plan, case.shares, options)
+    assert_respected(snapshot, plan, shares, options)
     if options.aim != "least-motion":
-        assert_others_even(snapshot, plan, case.shares)
+        assert_others_even(snapshot, plan, shares)
     again = ended_plan(follow_up(snapshot, plan.changes), options)
     assert again.bytes <= 0.2 * plan.bytes
 
@@ -165,10 +156,9 @@ def test_held_osds_that_are_empty_are_filled_to_their_share(seed: int, crush: bo
     rng = operator(seed)
     made = layout(rng, 1.0)
     shares = lowered(rng, made)
-    case = weighted(seed, shares, crush, made, empty=sorted(shares))
-    snapshot = case.cluster.snapshot()
+    snapshot = weighted(seed, shares, crush, made, empty=sorted(shares)).snapshot()
     plan = ended_plan(snapshot)
-    assert_respected(snapshot, plan, case.shares)
+    assert_respected(snapshot, plan, shares)
     end = Replay(snapshot, plan.moves)
     for osd, limit in limits(snapshot, shares).items():
         assert end.used[osd] >= limit - 2 * typical_shard(snapshot) - 0.1 * limit, osd
@@ -189,25 +179,26 @@ def test_each_step_of_a_gradual_change_is_followed(seed: int, crush: bool,
     rng = operator(seed)
     made = layout(rng, 1.0)
     some = rng.sample(sorted(made.sizes), rng.choice((1, 1, made.each)))
+    is_drain = steps[0] > 0.5
     placement: Dict[str, List[int]] = {}
-    held_before = None
+    held: List[int] = []
     for step in steps:
-        shares = {osd: step for osd in some} if step < 1.0 else {}
-        case = weighted(seed, shares, crush, made, empty=some if steps[0] < 0.5 else ())
-        case.cluster.up.update(placement)
-        snapshot = case.cluster.snapshot()
+        lowered_to = dict.fromkeys(some, step)
+        shares = lowered_to if step < 1.0 else {}
+        cluster = weighted(seed, shares, crush, made, empty=() if is_drain else some)
+        cluster.up.update(placement)
+        snapshot = cluster.snapshot()
         plan = ended_plan(snapshot)
         assert_respected(snapshot, plan, shares)
         end = Replay(snapshot, plan.moves)
-        held = sum(end.used[osd] for osd in some)
-        wanted = sum(limits(snapshot, {osd: step for osd in some}).values())
-        assert abs(held - wanted) <= len(some) * 2 * typical_shard(snapshot) + 0.1 * wanted
-        if held_before is not None:
-            assert (held < held_before) == (steps[0] > 0.5)
-        held_before = held
-        placement = {pgid: list(up) for pgid, up in end.up.items()}
-        still = ended_plan(follow_up(snapshot, plan.changes))
-        assert_respected(follow_up(snapshot, plan.changes), still, shares)
+        placement = end.up
+        held.append(sum(end.used[osd] for osd in some))
+        wanted = sum(limits(snapshot, lowered_to).values())
+        most = 2 * len(some) * typical_shard(snapshot) + 0.1 * wanted
+        assert abs(held[-1] - wanted) <= most
+        later = follow_up(snapshot, plan.changes)
+        assert_respected(later, ended_plan(later), shares)
+    assert held == sorted(held, reverse=is_drain) and len(set(held)) == len(held)
 
 
 @pytest.mark.parametrize("seed", few([2123, 2146, 2035], 1))

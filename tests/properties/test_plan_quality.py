@@ -1,17 +1,18 @@
 """L6, L7, L12-L14: how near plans come to what could be had, and at what price."""
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
 from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
-from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
+from tests.properties.corpus import WASTED, ClassFigures, ClusterFigures, Corpus
 from tests.properties.planned import Planned
 from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.replay import Replay
+from tests.support.replay import Replay, largest_shard_on
 
 from equilibrium_mgr.plan.fixed_bytes import without_fixed_bytes
-from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.model import Move, Plan
 from equilibrium_mgr.plan.usage import bytes_beyond_share, class_usage
 from equilibrium_mgr.planner.bound.demand import movable_bytes
 from equilibrium_mgr.planner.bound.lower_bound import leveled_bounds, utilization_bounds
@@ -35,7 +36,7 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
     for name, usage in plan.after.classes.items():
         start, highest = begin[name], highest_of(end)[name]
         needed += needed_bytes(snapshot, end, name, highest, drains)
-        shard = largest_shard(snapshot, end, usage.fullest_osd)
+        shard = largest_shard(end, usage.fullest_osd)
         if drains:   # the others become as full for it as their bound demands, and a shard more
             assert highest <= max(start, bounds[name], plan.bounds[name]) + shard + _SAME
             continue
@@ -78,19 +79,25 @@ def test_what_follows_drift_is_cheaper_and_nearly_as_good(case: Planned) -> None
 def test_the_bound_of_a_set_is_between_its_mean_and_its_maximum(case: Planned) -> None:
     """Where no OSD is held to a share; all of it counts that is up and takes data."""
     bounds, shares = utilization_bounds(case.snapshot), without_shares(case.snapshot)
-    for name, bound in bounds.highest.items() if shares is case.snapshot else ():
-        osds = [osd for osd in case.snapshot.osds.values()
-                if case.snapshot.set_of(osd.id) == name and osd.unusable_reason() is None]
-        size = sum(osd.size_bytes for osd in osds)
-        assert sum(osd.target_bytes for osd in osds) <= (bound + _SAME) * max(size, 1), name
-        assert bound <= max((osd.target_utilization or 0.0 for osd in osds), default=1.0) + _SAME
+    if shares is not case.snapshot:
+        return
+    for name, bound in bounds.highest.items():
+        used = size = 0
+        highest = 0.0
+        for osd in shares.osds.values():
+            if shares.set_of(osd.id) == name and osd.unusable_reason() is None:
+                used, size = used + osd.target_bytes, size + osd.size_bytes
+                highest = max(highest, osd.target_bytes / osd.size_bytes)
+        assert used <= (bound + _SAME) * size, name
+        assert bound <= (highest if size else 1.0) + _SAME, name
 
 
 def movable_part(snapshot: Snapshot) -> Snapshot:
     """Without the PGs that no plan may move: their bytes are the OSDs' own."""
+    known = {osd.id for osd in snapshot.osds.values() if osd.has_statistics}
     return snapshot._replace(pgs={
-        pgid: pg for pgid, pg in snapshot.pgs.items() if pg.immovable is None
-        and all(snapshot.osds[osd].has_statistics for osd in pg.up)})
+        pgid: pg for pgid, pg in snapshot.pgs.items()
+        if pg.immovable is None and known.issuperset(pg.up)})
 
 
 def needed_bytes(snapshot: Snapshot, end: Replay, name: str, highest: float,
@@ -117,15 +124,17 @@ def least_shed(shards: Sequence[int], excess: int) -> int:
     sums = 1                   # bit n: some shards sum up to n units
     for shard in shards:
         sums |= sums << (shard // unit)
-    least = excess // unit - len(shards)
-    rest = sums >> max(0, least)
-    return max(excess, (max(0, least) + (rest & -rest).bit_length() - 1) * unit) if rest else excess
+    least = max(0, excess // unit - len(shards))
+    rest = sums >> least
+    if not rest:
+        return excess
+    first = (rest & -rest).bit_length() - 1
+    return max(excess, (least + first) * unit)
 
 
-def largest_shard(snapshot: Snapshot, end: Replay, osd: int) -> float:
+def largest_shard(end: Replay, osd: int) -> float:
     """Of those on an OSD in the end, a ratio of its size."""
-    return max((pg.shard_bytes for pgid, pg in snapshot.pgs.items() if osd in end.up[pgid]),
-               default=0) / snapshot.osds[osd].size_bytes
+    return largest_shard_on(end, osd) / end.snapshot.osds[osd].size_bytes
 
 
 def test_the_least_that_whole_shards_shed() -> None:
@@ -158,21 +167,19 @@ def skip_where_few(corpus: Corpus) -> None:
 def test_l12_more_pools_do_not_raise_the_maximum(case: Planned) -> None:
     pools = sorted(case.cluster.pools)
     some = frozenset(case.rng("l12").sample(pools, max(1, len(pools) // 2)))
-    assert_no_worse(case, case.plan, ended_plan(case.snapshot,
-                                                case.options._replace(pool_ids=some)))
+    assert_no_worse(case, case.plan, case.planned(pool_ids=some))
 
 
 @pytest.mark.every(16)
 def test_l12_more_moves_do_not_raise_the_maximum(case: Planned) -> None:
-    few = case.options._replace(max_moves=len(case.plan.moves) // 2)
-    assert_no_worse(case, case.plan, ended_plan(case.snapshot, few))
+    few = case.planned(max_moves=len(case.plan.moves) // 2)
+    assert_no_worse(case, case.plan, few)
 
 
 @pytest.mark.every(16)
 def test_l12_a_higher_fill_limit_does_not_raise_the_maximum(case: Planned) -> None:
     lowest = min(usage.mean for usage in case.plan.before.classes.values())
-    assert_no_worse(case, case.plan, ended_plan(
-        case.snapshot, case.options._replace(fill_limit=lowest + 0.02)))
+    assert_no_worse(case, case.plan, case.planned(fill_limit=lowest + 0.02))
 
 
 @pytest.mark.every(16)
@@ -194,15 +201,13 @@ def assert_no_worse(case: Planned, free: Plan, bound: Plan) -> None:
         return
     for name, usage in free.after.classes.items():
         osd = usage.fullest_osd
-        shard = largest_shard(case.snapshot, Replay(case.snapshot, case.plan.moves), osd)
+        shard = largest_shard(case.end(), osd)
         assert usage.max <= bound.after.classes[name].max + shard + _SAME, name
 
 
 #: A pool with a smaller ratio of all bytes may lose space, and what others may lose of theirs.
 _DATA, _MOST_LOST = 0.005, 0.0005
 _PLENTY = 3.0
-#: Of the bytes that a plan moves (ratio).
-_WASTED = 0.03
 _CLEARLY = 0.01
 #: Clusters in which another aim may be better in everything (ratio): where the fullest OSD is one
 #: that nothing can leave, the aims differ by what they do on the others alone.
@@ -212,11 +217,11 @@ _DOMINATED = 0.05
 def free_bytes(end: Replay, some: Optional[Collection[str]] = None) -> Dict[int, float]:
     """Pool id → client bytes that fit before its first OSD is full, as far as `some` PGs or all
     limit it; of a rule that is known."""
-    counts: Dict[Tuple[int, int], int] = {}
+    counts: Counter[Tuple[int, int]] = Counter()
     for pgid, up in end.up.items():
-        for osd in up if some is None or pgid in some else ():
-            key = end.snapshot.pgs[pgid].pool, osd
-            counts[key] = counts.get(key, 0) + 1
+        if some is None or pgid in some:
+            pool_id = end.snapshot.pgs[pgid].pool
+            counts.update((pool_id, osd) for osd in up)
     free: Dict[int, float] = {}
     for (number, osd), count in counts.items():
         pool, of_osd = end.snapshot.pools[number], end.snapshot.osds.get(osd)
@@ -227,31 +232,29 @@ def free_bytes(end: Replay, some: Optional[Collection[str]] = None) -> Dict[int,
     return free
 
 
-def raw_bytes(snapshot: Snapshot) -> Dict[int, int]:
+def data_pools(snapshot: Snapshot) -> Dict[int, int]:
     """Pool id → bytes of all shards."""
-    stored: Dict[int, int] = {}
+    stored: Counter[int] = Counter()
     for pg in snapshot.pgs.values():
-        stored[pg.pool] = stored.get(pg.pool, 0) + pg.shard_bytes * len(pg.up)
-    return stored
+        stored[pg.pool] += pg.shard_bytes * len(pg.up)
+    least = _DATA * sum(stored.values())
+    return {pool: data for pool, data in stored.items() if data >= least}
 
 
 def test_l13_no_pool_loses_free_space(case: Planned) -> None:
     """Whatever the aim, unless it keeps three times what all pools together have by their data. To
     empty an OSD, as an operator wants it, may cost pools space."""
-    plan = case.plan
-    if bytes_beyond_share(case.snapshot):
+    plan, snapshot = case.plan, case.snapshot
+    if bytes_beyond_share(snapshot):
         return
-    before = free_bytes(Replay(case.snapshot))
-    after = free_bytes(Replay(case.snapshot, plan.moves))
-    stored = raw_bytes(case.snapshot)
+    before, after = free_bytes(case.start()), free_bytes(case.end())
     assert plan.after.room is not None
-    room = plan.after.room.bytes / max(1, sum(
-        pool.stored_bytes for pool in case.snapshot.pools.values()))
-    for pool, data in stored.items():
-        sizes = case.snapshot.pools[pool].size / case.snapshot.pools[pool].data_shards
-        if data >= _DATA * sum(stored.values()) and pool in before:
-            assert after[pool] >= (1.0 - _MOST_LOST) * before[pool] - 1 or (
-                after[pool] * sizes >= _PLENTY * room * data), pool
+    pools = snapshot.pools
+    room = plan.after.room.bytes / max(1, sum(pool.stored_bytes for pool in pools.values()))
+    for number, data in data_pools(snapshot).items():
+        raw = after.get(number, 0.0) * pools[number].size / pools[number].data_shards
+        if number in before and raw < _PLENTY * room * data:
+            assert after[number] >= (1.0 - _MOST_LOST) * before[number] - 1, number
 
 
 def test_l14_returnable_bytes(case: Planned, corpus: Corpus) -> None:
@@ -266,29 +269,39 @@ def returnable_bytes(snapshot: Snapshot, plan: Plan) -> int:
     end = Replay(without_fixed_bytes(snapshot), plan.moves)
     returned = 0
     for move in sorted(plan.moves, key=lambda move: -move.bytes):
-        before, free = {name: end.highest(name) for name in plan.after.classes}, free_bytes(end)
-        rule, up = snapshot.pools[snapshot.pgs[move.pgid].pool].rule, end.up[move.pgid]
-        wanted = [move.source if osd == move.target else osd for osd in up]
-        if (move.target not in up or move.source in up or rule is None or rule.violation(wanted)
-                or rule.upmap_rejection(wanted)
-                or snapshot.osds[move.source].unusable_reason() is not None):
+        if not may_return(end, move):
             continue
-        back = move._replace(source=move.target, target=move.source)
-        end.move(back)
-        if any(end.highest(name) > highest for name, highest in before.items()) or any(
-                now < free[pool] for pool, now in free_bytes(end).items()):
+        before = as_good(end, plan)
+        end.move(move._replace(source=move.target, target=move.source))
+        now = as_good(end, plan)
+        if any(now[key] < before[key] for key in now):
             end.move(move)
         else:
             returned += move.bytes
     return returned
 
 
+def may_return(end: Replay, move: Move) -> bool:
+    snapshot, up = end.snapshot, end.up[move.pgid]
+    rule = snapshot.pools[snapshot.pgs[move.pgid].pool].rule
+    if move.target not in up or move.source in up or rule is None:
+        return False
+    if snapshot.osds[move.source].unusable_reason() is not None:
+        return False
+    wanted = [move.source if osd == move.target else osd for osd in up]
+    return not rule.violation(wanted) and not rule.upmap_rejection(wanted)
+
+
+def as_good(end: Replay, plan: Plan) -> Dict[object, float]:
+    """Each class and pool → what is the better the higher it is."""
+    return {**{name: -end.highest(name) for name in plan.after.classes}, **free_bytes(end)}
+
+
 def test_l14_little_that_was_moved_could_have_stayed(corpus: Corpus) -> None:
     skip_where_few(corpus)
-    assert sum(returned for returned, _ in corpus.returnable) <= _WASTED * sum(
-        moved for _, moved in corpus.returnable)
-    assert sum(returned > _WASTED * moved for returned, moved in corpus.returnable) <= (
-        0.08 * len(corpus.returnable))
+    returned, moved = corpus.returned_bytes()
+    assert returned <= WASTED * moved
+    assert corpus.wasteful() <= 0.08 * len(corpus.returnable)
 
 
 @pytest.mark.every(2)
@@ -296,15 +309,13 @@ def test_l15_other_aims(case: Planned, corpus: Corpus) -> None:
     """Collected here, judged below: whether another aim's plan is better in everything. It ends as
     low in every set, with as much room and free space of data pools, for no more bytes, and clearly
     ahead in one of them."""
-    default = case.options._replace(aim="space")
-    mine = case.plan if case.options == default else ended_plan(case.snapshot, default)
+    mine = case.plan if case.options.aim == "space" else case.planned(aim="space")
     for aim in ("even", "least-motion"):
-        other = ended_plan(case.snapshot, default._replace(aim=aim))
-        touched = {osd for plan in (mine, other) for move in plan.moves
-                   for osd in (move.source, move.target)}
-        ratios = [(theirs + 1.0) / (ours + 1.0) for ours, theirs in zip(
-            _losses(case.snapshot, mine, touched),
-            _losses(case.snapshot, other, touched))]
+        other = case.planned(aim=aim)
+        moves = [*mine.moves, *other.moves]
+        touched = {move.source for move in moves} | {move.target for move in moves}
+        both = (_losses(case.snapshot, plan, touched) for plan in (mine, other))
+        ratios = [(theirs + 1.0) / (ours + 1.0) for ours, theirs in zip(*both)]
         corpus.compared.append((case.seed, aim, max(ratios), min(ratios)))
 
 
@@ -320,13 +331,12 @@ def _losses(snapshot: Snapshot, plan: Plan, touched: Collection[int]) -> List[fl
     missing of room and of the data pools' free space to the cluster's size, and what is moved.
     An OSD that no plan touches does not hide what they reach on the others."""
     size = sum(osd.size_bytes for osd in snapshot.osds.values())
-    data, free = raw_bytes(snapshot), free_bytes(
-        Replay(snapshot, plan.moves), movable_part(snapshot).pgs)
+    free = free_bytes(Replay(snapshot, plan.moves), movable_part(snapshot).pgs)
     end = Replay(without_fixed_bytes(snapshot), plan.moves)
     assert plan.after.room is not None
-    return [*(max((ratio for osd, ratio in end.utilizations(name).items() if osd in touched),
-                  default=0.0) * size for name in plan.after.classes),
-            size - plan.after.room.bytes,
-            size * len(free) - sum(free[pool] for pool in free
-                                   if data[pool] >= _DATA * sum(data.values())),
-            plan.bytes]
+    losses = [size - plan.after.room.bytes, plan.bytes,
+              size * len(free) - sum(free[pool] for pool in free.keys() & data_pools(snapshot))]
+    for name in plan.after.classes:
+        levels = [ratio for osd, ratio in end.utilizations(name).items() if osd in touched]
+        losses.append(max([0.0, *levels]) * size)
+    return losses

@@ -10,7 +10,6 @@ from typing import Any, Dict, List, Sequence, Tuple
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.properties.planned import Planned
-from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.random_clusters import shuffled
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.plan_legality import ended_plan
@@ -27,34 +26,31 @@ _POOL = 90
 def with_unrelated_root(cluster: Cluster, device_class: str, mib: Sequence[int]) -> Cluster:
     """Three hosts of two OSDs; single copies of so many MiB, in turn, eight per OSD and value."""
     osds = list(range(_FIRST_OSD, _FIRST_OSD + 2 * len(mib)))
-    added = crush_map(
-        {"root elsewhere": {f"host e{number}": osds[2 * number:2 * number + 2]
-                            for number in range(len(mib))}},
-        {_RULE: "take elsewhere; choose firstn 0 osd; emit"},
-        {osd: device_class for osd in osds})
-    for bucket in added["buckets"]:
-        cluster.crush["buckets"].append(dict(bucket, id=_elsewhere(bucket["id"]), items=[
-            dict(item, id=_elsewhere(item["id"])) for item in bucket["items"]]))
-    cluster.crush["devices"] += added["devices"]
-    cluster.crush["rules"] += [_moved_rule(rule) for rule in added["rules"]]
-    for osd in osds:
-        cluster.osds[osd] = {"osd": osd, "up": 1, "in": 1, "weight": 1.0,
-                             "state": ["exists", "up"]}
-        cluster.sizes[osd] = 20 * GIB
+    hosts = {f"host e{first}": [first, first + 1] for first in osds[::2]}
+    other = Cluster({"root elsewhere": hosts},
+                    {_RULE: "take elsewhere; choose firstn 0 osd; emit"},
+                    dict.fromkeys(osds, device_class))
+    for bucket in other.crush["buckets"]:
+        _move(bucket, "id")
+        for item in bucket["items"]:
+            _move(item, "id")
+    for step in other.crush["rules"][0]["steps"]:
+        _move(step, "item")
+    for part in ("buckets", "devices", "rules"):
+        cluster.crush[part] += other.crush[part]
+    cluster.osds.update(other.osds)
+    cluster.sizes.update(dict.fromkeys(osds, 20 * GIB))
     cluster.pool(_POOL, size=1, rule=_RULE)
-    for ps in range(8 * len(osds)):
-        osd = osds[ps % len(osds)]
-        cluster.pg(f"{_POOL}.{ps:x}", [osd], num_bytes=mib[(osd - _FIRST_OSD) // 2] * MIB)
+    sizes = [size * MIB for size in mib for _ in range(2)]
+    for ps, (osd, size) in enumerate(8 * list(zip(osds, sizes))):
+        cluster.pg(f"{_POOL}.{ps:x}", [osd], size)
     return cluster
 
 
-def _elsewhere(item: int) -> int:
-    return item if item >= 0 else item + _FIRST_BUCKET
-
-
-def _moved_rule(rule: Dict[str, Any]) -> Dict[str, Any]:
-    return dict(rule, steps=[dict(step, item=_elsewhere(step["item"])) if "item" in step else step
-                             for step in rule["steps"]])
+def _move(entry: Dict[str, Any], key: str) -> None:
+    """Buckets get other numbers."""
+    if entry.get(key, 0) < 0:
+        entry[key] += _FIRST_BUCKET
 
 
 _SAME = 1e-9
@@ -87,23 +83,23 @@ def test_l10_twice_the_bytes_give_the_same_moves(case: Planned) -> None:
 
 def doubled(snapshot: Snapshot) -> Snapshot:
     """Behind the rounding of sizes, which halves no byte."""
-    osds = {osd.id: osd._replace(size_bytes=2 * osd.size_bytes, used_bytes=2 * osd.used_bytes,
-                                 inbound_bytes=2 * osd.inbound_bytes,
-                                 outbound_bytes=2 * osd.outbound_bytes,
-                                 base_bytes=2 * osd.base_bytes)
-            for osd in snapshot.osds.values()}
-    return snapshot._replace(osds=osds, pgs={
-        pgid: pg._replace(shard_bytes=2 * pg.shard_bytes) for pgid, pg in snapshot.pgs.items()})
+    osds, pgs = dict(snapshot.osds), dict(snapshot.pgs)
+    for number, osd in osds.items():
+        osds[number] = osd._replace(**{
+            field: 2 * getattr(osd, field) for field in (
+                "size_bytes", "used_bytes", "inbound_bytes", "outbound_bytes", "base_bytes")})
+    for pgid, pg in pgs.items():
+        pgs[pgid] = pg._replace(shard_bytes=2 * pg.shard_bytes)
+    return snapshot._replace(osds=osds, pgs=pgs)
 
 
 def one_shard(case: Planned, name: str) -> float:
     """What the largest shard of a class adds to a mean OSD of it, a ratio."""
-    osds = [osd for osd in case.snapshot.osds.values()
-            if case.snapshot.set_of(osd.id) == name and osd.has_statistics]
-    known = {osd.id for osd in osds}
-    largest = max((pg.shard_bytes for pg in case.snapshot.pgs.values()
-                   if known.intersection(pg.up)), default=0)
-    return largest * len(osds) / sum(osd.size_bytes for osd in osds)
+    sizes = {osd.id: osd.size_bytes for osd in case.snapshot.osds.values()
+             if case.snapshot.set_of(osd.id) == name and osd.has_statistics}
+    shards = [pg.shard_bytes for pg in case.snapshot.pgs.values()
+              if not sizes.keys().isdisjoint(pg.up)]
+    return max([0, *shards]) * len(sizes) / sum(sizes.values())
 
 
 @pytest.mark.every(16)

@@ -1,15 +1,17 @@
 """S1, S2, S3, S7, S9 (and L4, in plan_legality.py): no plan asks for anything that it must not."""
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Any, Tuple
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
 from tests.properties.planned import Planned
-from tests.support.plan_legality import assert_legal, ended_plan
-from tests.support.replay import Replay, by_change
+from tests.support.plan_legality import assert_legal
+from tests.support.replay import by_change
 
+from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import FILL_MARGIN
+from equilibrium_mgr.snapshot.model import pool_of
 
 from mgr_stub.osdmap.crush_map import CrushMap
 from tests.support.strict_crush import monitor_keeps
@@ -25,7 +27,7 @@ def test_s1_planned_up_sets_obey_their_rule_exactly(case: Planned) -> None:
     what CRUSH itself gave the PG."""
     strict = StrictRules(case.cluster.crush)
     for change in case.plan.changes:
-        pool = case.cluster.pools[int(change.pgid.split(".")[0])]
+        pool = case.cluster.pools[pool_of(change.pgid)]
         assert strict.fault(pool["crush_rule"], pool["size"], (), change.up_after) is None, change
 
 
@@ -34,7 +36,7 @@ def test_s1_a_monitor_keeps_them(case: Planned) -> None:
     """By the monitor's check as it is simulated."""
     crush = CrushMap(case.cluster.crush)
     for change in case.plan.changes:
-        pool = case.cluster.pools[int(change.pgid.split(".")[0])]
+        pool = case.cluster.pools[pool_of(change.pgid)]
         assert monitor_keeps(crush, pool["crush_rule"], pool["size"], change.up_after), change
 
 
@@ -53,7 +55,7 @@ def test_s3_no_target_passes_its_fill_limit_in_the_emitted_order(case: Planned) 
     next one goes; what was in flight before has arrived. That sources hold their copy until then
     is for the executor, who sends only so much at once (execution/checks.py)."""
     ratio = case.snapshot.backfillfull_ratio - FILL_MARGIN
-    now = Replay(case.snapshot)
+    now = case.start()
     for change, moves in by_change(case.plan):
         arriving = {move.target: now.used[move.target] + move.bytes for move in moves}
         for osd, used in arriving.items():
@@ -85,27 +87,37 @@ def raw_of(case: Planned, pgid: str) -> Tuple[int, ...]:
     return tuple(raw)
 
 
+def legal_plan(case: Planned, **options: Any) -> Plan:
+    plan = case.planned(**options)
+    assert_legal(case.snapshot, plan, case.options._replace(**options))
+    return plan
+
+
 @pytest.mark.every(10)
 def test_s9_other_pools_and_rejected_pgs_are_untouched(case: Planned) -> None:
     rng = case.rng("s9")
     pools = sorted(case.cluster.pools)
     some = frozenset(rng.sample(pools, rng.randint(1, max(1, len(pools) - 1))))
     rejected = frozenset(rng.sample(sorted(case.cluster.up), 10))
-    options = case.options._replace(pool_ids=some, rejected_pgs=rejected)
-    plan = ended_plan(case.snapshot, options)
-    moving = {move.pgid for move in plan.moves}
-    assert {int(pgid.split(".")[0]) for pgid in moving} <= some and not moving & rejected
-    assert_legal(case.snapshot, plan, options)
+    for move in legal_plan(case, pool_ids=some, rejected_pgs=rejected).moves:
+        assert pool_of(move.pgid) in some and move.pgid not in rejected
 
 
 @pytest.mark.every(10)
 def test_s9_other_device_classes_are_untouched(case: Planned) -> None:
     classes = sorted({device.get("class", "") for device in case.cluster.crush["devices"]})
     wanted = case.rng("s9 classes").choice(classes)
-    options = case.options._replace(device_classes=frozenset((wanted,)))
-    plan = ended_plan(case.snapshot, options)
     of_class = {device["id"] for device in case.cluster.crush["devices"]
                 if device.get("class", "") == wanted}
-    for move in plan.moves:
+    for move in legal_plan(case, device_classes=frozenset((wanted,))).moves:
         assert move.source in of_class and move.target in of_class, move
-    assert_legal(case.snapshot, plan, options)
+
+
+@pytest.mark.every(4)
+def test_s9_only_sources_give_and_only_targets_get(case: Planned) -> None:
+    """By single moves, joint moves and swaps: `assert_legal` looks at both ends of each."""
+    osds = sorted(case.cluster.osds)
+    half = frozenset(case.rng("s9 osds").sample(osds, len(osds) // 2))
+    legal_plan(case, sources=half)
+    legal_plan(case, targets=half)
+    legal_plan(case, sources=half, targets=half)

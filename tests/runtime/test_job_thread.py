@@ -26,7 +26,8 @@ def test_jobs_run_in_order_in_another_thread() -> None:
     assert done.wait(PATIENCE)
     jobs.stop()
     assert ran == list("abcde")
-    assert len(set(threads)) == 1 and threads[0] != threading.get_ident()
+    assert len(set(threads)) == 1
+    assert threads[0] != threading.get_ident()
 
 
 def test_a_waiting_job_goes_on_when_the_thread_is_stopped() -> None:
@@ -84,5 +85,6 @@ def test_a_job_that_has_ended_is_not_kept() -> None:
     gone = weakref.finalize(held, ended.set)
     thread.submit("held", held.run)
     del held
-    assert ended.wait(PATIENCE) and not gone.alive
+    assert ended.wait(PATIENCE)
+    assert not gone.alive
     thread.stop()

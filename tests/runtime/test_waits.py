@@ -28,7 +28,8 @@ def test_back_off_doubles_up_to_its_limit_and_starts_anew() -> None:
     assert [wait.failed(0.0) for _ in range(6)] == [10.0, 20.0, 40.0, 80.0, 100.0, 100.0]
     assert wait.seconds_left(60.0) == 40.0
     wait.succeeded()
-    assert wait.seconds_left(60.0) == 0.0 and wait.failed(60.0) == 10.0
+    assert wait.seconds_left(60.0) == 0.0
+    assert wait.failed(60.0) == 10.0
 
 
 def test_cooldown() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from mgr_stub.console.session import Session
 from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
@@ -18,25 +18,23 @@ from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SS
 
 
 SSD = "ssd"
-_RULES = {
-    0: "take default~hdd; chooseleaf firstn 0 host; emit",
-    1: "take default~hdd; chooseleaf indep 0 host; emit",
-    2: "take default~hdd; chooseleaf firstn 0 rack; emit",
-    3: "take default~hdd; choose indep 2 rack; chooseleaf indep 2 host; emit",
-    4: "take default~ssd; chooseleaf firstn 0 host; emit",
-    5: "take default~ssd; chooseleaf firstn 1 host; emit;"
-       "take default~hdd; chooseleaf firstn -1 host; emit",
-}
+_RACKS = "take default~hdd; chooseleaf firstn 0 rack; emit"
+_RACK_PAIRS = "take default~hdd; choose indep 2 rack; chooseleaf indep 2 host; emit"
+_NESTED = "take default~hdd; choose indep 2 rack; choose indep 2 host; choose indep 1 osd; emit"
+_MSR_PAIRS = "msr_indep; take default~hdd; choosemsr 3 host; choosemsr 2 osd; emit"
 _SIZES_TIB = (0.25, 0.375, 0.5)
 #: The fullest OSD's utilization: roomy, usual, and nearfull.
 _FILLS = (0.5, 0.7, 0.8, 0.87)
-_OMAP_BYTES = 16 << 20
-_SMALL_OBJECT = 64 << 10
+_WEIGHT_ONE = 0x10000
+Tree = Dict[str, Any]
+#: How many there are, and their sizes in TiB: each is drawn of these.
+Devices = Tuple[Sequence[int], Sequence[float]]
+_NONE: Devices = (0,), (0.0,)
 
 
 def layout(rng: random.Random) -> Layout:
     """8 to 20 OSDs, 1 to 4 pools with 60 to 250 PGs in all."""
-    return rng.choice(_KINDS)(rng)
+    return rng.choice(_KINDS)(Maker(rng))
 
 
 def with_empty_pgs(rng: random.Random) -> Layout:
@@ -52,196 +50,186 @@ def with_empty_pgs(rng: random.Random) -> Layout:
     return made._replace(pools=pools)
 
 
-def _replicated(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = _hosts(rng, osds, rng.randint(4, 6), (2, 3))
-    size = rng.choice((2, 3, 3))
-    return _finish(rng, osds, tree, (0,), [
-        PoolPlan("rbd", 0.6, rng.choice((64, 96, 128)), size=size),
-        PoolPlan("fs", 0.4, rng.choice((16, 32)), size=size),
-        PoolPlan("meta", 0.002, 8, omap_bytes=_OMAP_BYTES)][:rng.randint(1, 3)])
+def plans(text: str) -> List[PoolPlan]:
+    """Pools by name, share, pg_num, and what else of them is not usual."""
+    return [_plan(*pool.split()) for pool in text.split("; ")]
 
 
-def _random_erasure(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = _hosts(rng, osds, rng.randint(5, 7), (2, 2, 3))
+def _plan(name: str, share: str, pg_num: str, *others: str) -> PoolPlan:
+    plan = PoolPlan(name, float(share), int(pg_num))
+    for other in others:
+        field, _, value = other.partition("=")
+        plan = plan._replace(**{field: int(value)})
+    return plan
+
+
+class Maker:
+    """Numbers OSDs while hosts are added, and draws what they are."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self._osds = Osds()
+
+    def hosts(self, count: int, each: Sequence[int], sizes: Sequence[float] = _SIZES_TIB,
+              prefix: str = "", ssds: Devices = _NONE, alike: int = 1) -> Tree:
+        """`alike`: so often each device of a host is there."""
+        tree: Tree = {}
+        for host in range(count):
+            hdds = self._osds.host(self._devices(each, sizes) * alike)
+            tree[f"host {prefix}h{host}"] = hdds + self._osds.host(self._devices(*ssds), SSD)
+        return tree
+
+    def giant(self, sizes: Sequence[float]) -> Tree:
+        return {"host giant": self._osds.host(sizes)}
+
+    def racks(self, count: int, hosts: int, each: Sequence[int],
+              sizes: Sequence[float] = _SIZES_TIB, alike: int = 1) -> Tree:
+        return {f"rack r{rack}": self.hosts(hosts, each, sizes, f"r{rack}", alike=alike)
+                for rack in range(count)}
+
+    def layout(self, tree: Tree, rules: Dict[int, str], pools: str) -> Layout:
+        return self._osds.layout(tree, rules, plans(pools))
+
+    def random(self, tree: Tree, rules: Dict[int, str], pools: str,
+               least: int = 0, most: int = 0) -> Layout:
+        """With some of the pools, from the first on, or with all, and as full as it comes."""
+        made = self.layout(tree, rules, pools)
+        count = self.rng.randint(least, most) if most else len(made.pools)
+        return made._replace(pools=made.pools[:count], highest_fill=self.rng.choice(_FILLS))
+
+    def _devices(self, each: Sequence[int], sizes: Sequence[float]) -> List[float]:
+        return [self._one(sizes) for _ in range(int(self._one(each)))]
+
+    def _one(self, values: Sequence[float]) -> float:
+        if len(values) == 1:
+            return values[0]
+        return self.rng.choice(values)
+
+
+def _replicated(maker: Maker) -> Layout:
+    rng = maker.rng
+    tree = maker.hosts(rng.randint(4, 6), (2, 3))
+    size, most, fewer = rng.choice((2, 3, 3)), rng.choice((64, 96, 128)), rng.choice((16, 32))
+    return maker.random(
+        tree, {0: HDD_HOSTS}, f"rbd 0.6 {most} size={size}; fs 0.4 {fewer} size={size};"
+        " meta 0.002 8 omap_bytes=16777216", 1, 3)
+
+
+def _random_erasure(maker: Maker) -> Layout:
+    rng = maker.rng
+    tree = maker.hosts(rng.randint(5, 7), (2, 2, 3))
     k, m = rng.choice(((2, 1), (2, 2), (3, 1)))
-    return _finish(rng, osds, tree, (0, 1), [
-        PoolPlan("ec", 0.8, rng.choice((64, 96)), size=k + m, rule=1, k=k),
-        PoolPlan("rbd", 0.2, 16)][:rng.randint(1, 2)])
+    ec = f"ec 0.8 {rng.choice((64, 96))} size={k + m} rule=1 k={k}"
+    return maker.random(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, f"{ec}; rbd 0.2 16", 1, 2)
 
 
-def _random_racks(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = {f"rack r{rack}": _hosts(rng, osds, 2, (2,), f"r{rack}") for rack in range(4)}
-    return _finish(rng, osds, tree, (0, 2), [
-        PoolPlan("rbd", 0.7, 64, rule=2), PoolPlan("fs", 0.3, 32)][:rng.randint(1, 2)])
+def _random_racks(maker: Maker) -> Layout:
+    return maker.random(maker.racks(4, 2, (2, 2)), {0: HDD_HOSTS, 2: _RACKS},
+                        "rbd 0.7 64 rule=2; fs 0.3 32", 1, 2)
 
 
-def _rack_pairs(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = {f"rack r{rack}": _hosts(rng, osds, 3, (1, 2), f"r{rack}") for rack in range(3)}
-    return _finish(rng, osds, tree, (0, 3), [
-        PoolPlan("ec", 0.8, 64, size=4, rule=3, k=2), PoolPlan("rbd", 0.2, 32)])
+def _rack_pairs(maker: Maker) -> Layout:
+    return maker.random(maker.racks(3, 3, (1, 2)), {0: HDD_HOSTS, 3: _RACK_PAIRS},
+                        "ec 0.8 64 size=4 rule=3 k=2; rbd 0.2 32")
 
 
-def _random_hybrid(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = {f"host h{host}": osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
-            + osds.host([0.25], SSD) for host in range(rng.randint(5, 6))}
-    return _finish(rng, osds, tree, (0, 4, 5), [
-        PoolPlan("hybrid", 0.5, 64, rule=5), PoolPlan("fast", 0.1, 16, rule=4),
-        PoolPlan("cold", 0.4, 48)][:rng.randint(2, 3)])
+def _random_hybrid(maker: Maker) -> Layout:
+    tree = maker.hosts(maker.rng.randint(5, 6), (2,), ssds=((1,), (0.25,)))
+    return maker.random(tree, {0: HDD_HOSTS, 4: SSD_HOSTS, 5: SSD_FIRST},
+                        "hybrid 0.5 64 rule=5; fast 0.1 16 rule=4; cold 0.4 48", 2, 3)
 
 
-def _two_classes(rng: random.Random) -> Layout:
-    osds = Osds()
-    tree = {f"host h{host}": osds.host([rng.choice(_SIZES_TIB) for _ in range(2)])
-            + osds.host([0.25, 0.25][:rng.randint(1, 2)], SSD) for host in range(5)}
-    return _finish(rng, osds, tree, (0, 4), [
-        PoolPlan("cold", 0.8, 64), PoolPlan("fast", 0.2, 32, rule=4),
-        PoolPlan("old", 0.1, 16), PoolPlan("meta", 0.002, 8, rule=4, omap_bytes=_OMAP_BYTES)])
+def _two_classes(maker: Maker) -> Layout:
+    tree = maker.hosts(5, (2,), ssds=((1, 2), (0.25,)))
+    return maker.random(
+        tree, {0: HDD_HOSTS, 4: SSD_HOSTS}, "cold 0.8 64; fast 0.2 32 rule=4; old 0.1 16;"
+        " meta 0.002 8 rule=4 omap_bytes=16777216")
 
 
-_KINDS: Sequence[Callable[[random.Random], Layout]] = (
+_KINDS: Sequence[Callable[[Maker], Layout]] = (
     _replicated, _replicated, _random_erasure, _random_racks, _rack_pairs, _random_hybrid,
     _two_classes)
 
 
-def _hosts(rng: random.Random, osds: Osds, count: int, osds_each: Sequence[int],
-           prefix: str = "") -> Dict[str, List[int]]:
-    return {f"host {prefix}h{host}": osds.host(
-        [rng.choice(_SIZES_TIB) for _ in range(rng.choice(osds_each))]) for host in range(count)}
+_HDD, _HDD_EC, _BOTH = {0: HDD_HOSTS}, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, {0: HDD_HOSTS, 1: SSD_HOSTS}
+#: Name → the tree as _tree reads it, the rules, and the pools.
+_SHAPES: Dict[str, Tuple[str, Dict[int, str], str]] = {
+    # 8 hosts of 4 devices, two data pools and a small one
+    "small": ("8 4 4|8", _HDD, "rbd 0.7 512; fs 0.3 256; meta 0.002 16 omap_bytes=67108864"),
+    # one host larger than three copies can fill
+    "giant": ("5 4 4|8", _HDD, "rbd 0.7 512; fs 0.3 256"),
+    # one copy on SSD and two on HDD, beside pools of one class
+    "hybrid": ("8 4 8|12 2 4", {**_BOTH, 2: SSD_FIRST},
+               "hybrid 0.5 512 rule=2; cold 0.4 256; fast 0.06 128 rule=1"),
+    # erasure-coded 4+2 with two shards in each of three of five racks
+    "racks": ("5 racks of 3, 3 4|8", {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS},
+              "ec 0.85 256 size=6 rule=1 k=4; rbd 0.15 128"),
+    # a pool whose rule chooses hosts below racks: the monitor keeps no upmap of it
+    "nested": ("3 racks of 2, 2 0.25|0.5", {0: HDD_HOSTS, 1: _NESTED},
+               "ec 0.7 64 size=4 rule=1 k=2; rbd 0.3 32"),
+    # 4+2 on seven hosts
+    "erasure": ("7 4 4|8", _HDD_EC, "ec 1 384 size=6 rule=1 k=4; meta 0.002 16"),
+    # 4+2 with two shards in each of three of five hosts, by an MSR rule
+    "msr": ("5 5 4|8", {0: HDD_HOSTS, 1: _MSR_PAIRS},
+            "ec 0.85 128 size=6 rule=1 k=4; rbd 0.15 64"),
+    # devices so small that each PG's log has all its writes: Ceph moves them by log recovery
+    "logs": ("8 4 0.1|0.2", _HDD_EC, "rbd 0.6 384; ec 0.4 128 size=6 rule=1 k=4"),
+    # small SSDs that hold one pool of nearly nothing but omap, once that has been written
+    "index": ("8 2 4|8 2 0.5|1", _BOTH, "cold 1 256; index 0 128 rule=1"),
+    # erasure-coded 4+2 of objects of 40 kB, and a pool of large ones, on devices half full
+    "small_objects": ("8 3 4|8", _HDD_EC,
+                      "rgw 0.7 256 size=6 rule=1 k=4 object_bytes=40000; rbd 0.3 128"),
+    # 10 hosts of one device, and small PGs of a pool to merge beside large ones: too many objects
+    # for their logs
+    "steps": ("10 1 0.25|0.375|0.5", _HDD_EC,
+              "rep 0.5 32 object_bytes=65536; ec 0.38 16 rule=1 k=2 object_bytes=65536;"
+              " steps 0.12 64 object_bytes=65536")}
+_FILL_OF = {"small_objects": 0.55, "steps": 0.6}
 
 
-def _finish(rng: random.Random, osds: Osds, tree: Dict[str, Any], rules: Sequence[int],
-            pools: Sequence[PoolPlan]) -> Layout:
-    made = osds.layout(tree, {rule: _RULES[rule] for rule in rules}, pools)
-    return made._replace(highest_fill=rng.choice(_FILLS))
+def _tree(maker: Maker, text: str) -> Tree:
+    """How many hosts, their devices and the sizes of which these are drawn, SSDs likewise; in racks
+    all devices of a host are alike."""
+    racks, _, hosts = text.rpartition(" racks of ")
+    if racks:
+        count, each, sizes = hosts.replace(",", "").split()
+        return maker.racks(int(racks), int(count), (1,), _sizes(sizes), alike=int(each))
+    count, each, sizes, *ssds = text.split()
+    devices = ((int(ssds[0]),), _sizes(ssds[1])) if ssds else _NONE
+    return maker.hosts(int(count), (int(each),), _sizes(sizes), ssds=devices)
 
 
-_NESTED = "take default~hdd; choose indep 2 rack; choose indep 2 host; choose indep 1 osd; emit"
-_MSR_PAIRS = "msr_indep; take default~hdd; choosemsr 3 host; choosemsr 2 osd; emit"
-_WEIGHT_ONE = 0x10000
+def _sizes(text: str) -> List[float]:
+    return list(map(float, text.split("|")))
 
 
-def _small(rng: random.Random) -> Layout:
-    """8 hosts of 4 devices, two data pools and a small one."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS}, [
-        PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256),
-        PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
-
-
-def _giant(rng: random.Random) -> Layout:
-    """One host larger than three copies can fill."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
-    tree["host giant"] = osds.host([12] * 10)
-    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.7, 512), PoolPlan("fs", 0.3, 256)])
-
-
-def _hybrid(rng: random.Random) -> Layout:
-    """One copy on SSD and two on HDD, beside pools of one class."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)])
-            + osds.host([4, 4], "ssd") for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
-        PoolPlan("hybrid", 0.5, 512, rule=2), PoolPlan("cold", 0.4, 256),
-        PoolPlan("fast", 0.06, 128, rule=1)])
-
-
-def _racks(rng: random.Random) -> Layout:
-    """Erasure-coded 4+2 with two shards in each of three of five racks."""
-    osds = Osds()
-    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((4, 8))] * 3)
-                           for h in range(3)} for r in range(5)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
-        PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
-
-
-def _nested(rng: random.Random) -> Layout:
-    """A pool whose rule chooses hosts below racks: the monitor keeps no upmap of it."""
-    osds = Osds()
-    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((0.25, 0.5))] * 2)
-                           for h in range(2)} for r in range(3)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: _NESTED}, [
-        PoolPlan("ec", 0.7, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.3, 32)])
-
-
-def _erasure(rng: random.Random) -> Layout:
-    """4+2 on seven hosts."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(7)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
-        PoolPlan("ec", 1.0, 384, size=6, rule=1, k=4),
-        PoolPlan("meta", 0.002, 16)])
-
-
-def _msr(rng: random.Random) -> Layout:
-    """4+2 with two shards in each of three of five hosts, by an MSR rule."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(5)]) for h in range(5)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: _MSR_PAIRS}, [
-        PoolPlan("ec", 0.85, 128, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 64)])
-
-
-def _logs(rng: random.Random) -> Layout:
-    """Devices so small that each PG's log has all its writes: Ceph moves them by log recovery."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((0.1, 0.2)) for _ in range(4)])
-            for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
-        PoolPlan("rbd", 0.6, 384), PoolPlan("ec", 0.4, 128, size=6, rule=1, k=4)])
-
-
-def _index(rng: random.Random) -> Layout:
-    """Small SSDs that hold one pool of nearly nothing but omap, once that has been written."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(2)])
-            + osds.host([rng.choice((0.5, 1.0)) for _ in range(2)], "ssd") for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS}, [
-        PoolPlan("cold", 1.0, 256), PoolPlan("index", 0.0, 128, rule=1)])
-
-
-def _small_objects(rng: random.Random) -> Layout:
-    """Erasure-coded 4+2 of objects of 40 kB, and a pool of large ones, on devices half full."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(3)]) for h in range(8)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
-        PoolPlan("rgw", 0.7, 256, size=6, rule=1, k=4, object_bytes=40_000),
-        PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.55)
-
-
-def _steps(rng: random.Random) -> Layout:
-    """10 hosts of one device, and small PGs of a pool to merge beside large ones: too many objects
-    for their logs."""
-    osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice(_SIZES_TIB)]) for h in range(10)}
-    return osds.layout(tree, {0: HDD_HOSTS, 1: _RULES[1]}, [
-        PoolPlan("rep", 0.5, 32, object_bytes=_SMALL_OBJECT),
-        PoolPlan("ec", 0.38, 16, rule=1, k=2, object_bytes=_SMALL_OBJECT),
-        PoolPlan("steps", 0.12, 64, object_bytes=_SMALL_OBJECT)])._replace(highest_fill=0.6)
+def _made(name: str, maker: Maker) -> Layout:
+    tree, rules, pools = _SHAPES[name]
+    devices = _tree(maker, tree)
+    if name == "giant":
+        devices.update(maker.giant([12] * 10))
+    made = maker.layout(devices, rules, pools)
+    return made._replace(highest_fill=_FILL_OF.get(name, made.highest_fill))
 
 
 WITH_EMPTY_PGS = "random_empty"
-LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
-    "random": layout, WITH_EMPTY_PGS: with_empty_pgs,
-    "small": _small, "giant": _giant, "hybrid": _hybrid, "racks": _racks, "erasure": _erasure,
-    "nested": _nested, "logs": _logs, "index": _index, "small_objects": _small_objects,
-    "msr": _msr, "steps": _steps}
-
-
 def make(name: str, seed: int) -> Cluster:
     """A cluster with its data, mapped by its own CRUSH rules."""
     rng = _rng(name, seed)
-    return fill(LAYOUTS[name](rng), rng, crush_places)
+    return fill(_layout_by(name, rng), rng, crush_places)
 
 
 def layout_of(name: str, seed: int) -> Layout:
     """The same cluster before any data: its buckets, OSDs and pools."""
-    return LAYOUTS[name](_rng(name, seed))
+    return _layout_by(name, _rng(name, seed))
+
+
+def _layout_by(name: str, rng: random.Random) -> Layout:
+    if name in _SHAPES:
+        return _made(name, Maker(rng))
+    if name == WITH_EMPTY_PGS:
+        return with_empty_pgs(rng)
+    return layout(rng)
 
 
 def _rng(name: str, seed: int) -> random.Random:

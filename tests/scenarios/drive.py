@@ -5,7 +5,6 @@ A run's outcome as lines of text, coarse enough to stay the same unless somethin
 from __future__ import annotations
 
 import errno
-from functools import partial
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
@@ -22,26 +21,27 @@ from .watch.watch import Watch
 
 def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     """`limit` is the misplaced ratio that was allowed."""
-    balancer, figures = session.module.balancer, watch.figures
-    found: List[str] = []
-    view = balancer.status.view
-    for name, by_osd in session.cluster.utilizations().items():
-        bound = None if view is None else view.bounds.get(name or "none")
-        was = figures.first.get(name, (0.0, 0.0))
-        found.append(f"{name or 'none'}: highest {was[0]:.3f} -> {max(by_osd.values()):.3f}, "
-                     f"lowest {was[1]:.3f} -> {min(by_osd.values()):.3f}"
-                     + ("" if bound is None else f", bound {bound:.3f}"))
-    found.append(f"moved: {figures.moved_bytes / TIB:.2f} TiB in {figures.moved_shards} shards by "
-                 f"{figures.commands} commands, the last after "
-                 f"{figures.last_command_at / 3600.0:.1f} h")
-    found.append(f"misplaced by us: at most {figures.highest_misplaced:.4f} of {limit:.4f}")
-    found.append(f"fill: at most {figures.highest_fill:.3f} of "
-                 f"{cluster_view.fill_limit(session.cluster):.3f}")
-    found.append(f"thrashing: at most {100.0 * figures.thrashing():.1f} %")
-    found.append(f"upmap items: {sum(len(i) for i in session.cluster.map.upmap_items.values())}")
-    if session.cluster.map.chosen_primaries:
-        found.append(f"primaries set: {len(session.cluster.map.chosen_primaries)}")
-    found.append(f"ends {balancer.status.state}: {balancer.status.reason}")
+    figures = watch.figures
+    cluster, status, found = session.cluster, session.module.balancer.status, []
+    bounds = {} if status.view is None else status.view.bounds
+    for name, by_osd in cluster.utilizations().items():
+        (highest, lowest), now = figures.first.get(name, (0.0, 0.0)), by_osd.values()
+        said = name or "none"
+        line = f"{said}: highest {highest:.3f} -> {max(now):.3f}"
+        line += f", lowest {lowest:.3f} -> {min(now):.3f}"
+        if said in bounds:
+            line += f", bound {bounds[said]:.3f}"
+        found.append(line)
+    found += [
+        f"moved: {figures.moved_bytes / TIB:.2f} TiB in {figures.moved_shards} shards by "
+        f"{figures.commands} commands, the last after {figures.last_command_at / 3600.0:.1f} h",
+        f"misplaced by us: at most {figures.highest_misplaced:.4f} of {limit:.4f}",
+        f"fill: at most {figures.highest_fill:.3f} of {cluster_view.fill_limit(cluster):.3f}",
+        f"thrashing: at most {100.0 * figures.thrashing():.1f} %",
+        f"upmap items: {sum(map(len, cluster.map.upmap_items.values()))}"]
+    if cluster.map.chosen_primaries:
+        found.append(f"primaries set: {len(cluster.map.chosen_primaries)}")
+    found.append(f"ends {status.state}: {status.reason}")
     return found + [f"BROKEN {text}" for text in watch.broken]
 
 
@@ -73,9 +73,7 @@ def run(scenario: Scenario, folder: Path,
     session = clusters.session_of(scenario.cluster, scenario.seed, folder, scenario.release)
     for name, value in scenario.options:
         command(session, f"config set mgr mgr/equilibrium/{name} {value}")
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
-    start = session.simulation.clock.now
+    watch, start = watched(session), session.clock.now
     for event in scenario.events:
         run_to(session, start + event.at, asker)
         if before is not None:
@@ -93,31 +91,42 @@ def run(scenario: Scenario, folder: Path,
     return found
 
 
+def watched(session: Session) -> Watch:
+    """The watch of a session from now on."""
+    watch = Watch(session)
+    session.host.observers.append(lambda _: watch(session))
+    return watch
+
+
 def run_to(session: Session, moment: float, asker: Optional[Asker] = None) -> None:
     """Up to a moment of the virtual clock that never jumps."""
-    if moment > session.simulation.clock.now:
-        (session.host.run_until if asker is None else partial(asker.run_until, session))(moment)
+    if moment <= session.clock.now:
+        return
+    if asker is None:
+        session.host.run_until(moment)
+    else:
+        asker.run_until(session, moment)
 
 
 def play(session: Session, watch: Watch, line: str) -> None:
     """One event. S11: what only looks sends nothing."""
     words = line.split()
-    tried = words[0] == TRY
-    reading = words[int(tried):][:1] == ["equilibrium"] and (
-        words[int(tried) + 1] in _READING or "--dry-run" in words)
+    judge, tried = watch.judge, words[0] == TRY
+    asked = line.partition(" ")[2] if tried else line
+    words = words[int(tried):]
+    reading = words[0] == "equilibrium" and (words[1] in _READING or "--dry-run" in words)
     if not reading:
         watch.repeats.begin()
-    sent = watch.judge.sent
-    asked = line.partition(" ")[2] if tried else line
-    watch.judge.answers.before(asked)
+    sent = judge.sent
+    judge.answers.before(asked)
     if not asked.startswith("equilibrium off") and not reading:
         # what it starts may be sent before it has answered
-        watch.judge.silence.on_answer(asked, 0)
+        judge.silence.on_answer(asked, 0)
     code = attempt(session, asked) if tried else command(session, asked)[0]
-    watch.judge.silence.on_answer(asked, code)
+    judge.silence.on_answer(asked, code)
     watch.screen.observe(session, is_event=True)
-    if reading and watch.judge.sent > sent:
-        watch.judge.note("S11", f"'{line}' sends {watch.judge.sent - sent} commands")
+    if reading and judge.sent > sent:
+        judge.note("S11", f"'{line}' sends {judge.sent - sent} commands")
 
 
 def command(session: Session, line: str) -> Tuple[int, str, str]:

@@ -6,7 +6,8 @@ cluster can come to rest.
 from __future__ import annotations
 
 import random
-from typing import Callable, Dict, List, Sequence, Tuple
+import re
+from typing import Callable, Dict, List, Match, NamedTuple, Sequence, Tuple
 
 from tests.benchmark.made.shapes import Layout
 
@@ -26,17 +27,10 @@ _RATES = ("1M", "2M", "4M", "8M", "100M")
 _USUAL_RATE = "sim backfill rate 100M"
 _FIRST, _LAST = 5 * MINUTE, 16 * HOUR
 _OUT = "config set mgr mgr/equilibrium/"
-_POINTS = [when + "-" + what for what in ("get", "map", "send", "store")
-           for when in ("before", "after")]
-_FLAGS = ("norebalance", "nobackfill", "norecover", "pause", "noout", "noscrub")
-_OPTIONS: Tuple[Tuple[str, Sequence[str]], ...] = (
-    ("max_misplaced_ratio", ("0.01", "0.03", "0.1")), ("max_backfills_per_osd", ("1", "2", "0")),
-    ("max_transit_ratio", ("0.02", "0")), ("max_moves_per_round", ("1", "5")),
-    ("pg_cooldown", ("0", "600", "7200")), ("aim", ("even", "least-motion", "space")),
-    ("min_gain", ("0", "0.02")), ("fill_limit", ("0.75",)), ("start_delay", ("0", "600")),
-    ("sleep_interval", ("10", "300")), ("relieve_while_degraded", ("false",)),
-    ("begin_time", ("0800", "2200")), ("end_time", ("0500",)))
-_DEFAULTS = {"begin_time": "0000", "end_time": "2400", "sleep_interval": "600", "fill_limit": "0"}
+#: How a line of the tables of kinds is read: what is drawn, from the left to the right. `{osd}` is
+#: the same in all of the line, `{osd=}` is drawn and not said, `[a|b]` is one of these.
+_DRAWN = re.compile(r"\{(\w+)(=?)\}|\[([^]]*)\]")
+_EITHER, _HEALED, _NEXT = " / ", " ~ ", "; "
 
 
 class Stream:
@@ -58,8 +52,86 @@ class Stream:
     def heal(self, *lines: str) -> None:
         self.heals.update(dict.fromkeys(lines))
 
+    def lines(self, text: str) -> List[str]:
+        """The lines of an event, as text with what is to be drawn; those behind ~ heal it."""
+        names: Dict[str, str] = {}
 
-Kind = Callable[[Stream], List[str]]
+        def drawn(found: Match[str]) -> str:
+            name, is_silent, values = found.groups()
+            if name is None:
+                names["same"] = self.rng.choice(values.split("|"))
+                return names["same"]
+            if name not in names:
+                names[name] = getattr(self, f"draw_{name}")(names)
+            if is_silent:
+                return ""
+            return names[name]
+        alternatives = text.split(_EITHER)
+        if len(alternatives) > 1:
+            text = self.rng.choice(alternatives)
+        lines, _, heals = _DRAWN.sub(drawn, text).partition(_HEALED)
+        if heals:
+            self.heal(*heals.split(_NEXT))
+        return lines.split(_NEXT)
+
+    def draw_osd(self, names: Dict[str, str]) -> str:
+        return str(self.rng.choice(self.osds))
+
+    def draw_host(self, names: Dict[str, str]) -> str:
+        host = self.rng.choice(sorted(self.hosts))
+        names["osds"] = " ".join(map(str, self.hosts[host]))
+        return host
+
+    def draw_under(self, names: Dict[str, str]) -> str:
+        if self.racks:
+            return f" under={self.rng.choice(self.racks)}"
+        return ""
+
+    def draw_pool(self, names: Dict[str, str]) -> str:
+        return self.rng.choice(self.pools)
+
+    def draw_pool_id(self, names: Dict[str, str]) -> str:
+        return str(self.rng.randint(1, len(self.pools)))
+
+    def draw_part(self, names: Dict[str, str]) -> str:
+        """Of what the pool holds, in GiB."""
+        part = self.rng.choice((0.1, 0.4))
+        return str(max(1, int(self.pool_bytes[names["pool"]] * part) >> 30))
+
+    def draw_pg_num(self, names: Dict[str, str]) -> str:
+        now = self.pg_nums[names["pool"]]
+        is_split = now <= 64 and self.rng.random() < 0.6
+        wanted = now * 2 if is_split else max(4, 3 * now // 4)
+        self.pg_nums[names["pool"]] = wanted
+        return str(wanted)
+
+    def draw_n(self, names: Dict[str, str]) -> str:
+        """Of something new."""
+        self.made += 1
+        return str(self.made)
+
+
+class Kind(NamedTuple):
+    """Of events."""
+
+    name: str
+    text: str   # see Stream.lines; empty for one of _WITH_MEMORY
+
+    def lines(self, stream: Stream) -> List[str]:
+        if self.text:
+            return stream.lines(self.text)
+        return _WITH_MEMORY[self.name](stream)
+
+
+def kinds(table: str) -> List[Kind]:
+    """Lines of how often a kind comes among others, its name, and its text."""
+    found: List[Kind] = []
+    whole = table.replace("\n  |", "|").replace("\n  ", " ").replace("{option}", _OUT)
+    for line in whole.strip().splitlines():
+        count, _, described = line.partition(" ")
+        name, _, text = described.partition(":")
+        found += int(count) * [Kind(name, text.strip())]
+    return found
 
 
 def scenario(seed: int) -> Scenario:
@@ -67,13 +139,13 @@ def scenario(seed: int) -> Scenario:
     return stream_of("event", seed, KINDS)
 
 
-def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str,
-              cluster: str = CLUSTER) -> Scenario:
+def stream_of(name: str, seed: int, among: Sequence[Kind], *heals: str, cluster: str = CLUSTER,
+              made: Callable[[random.Random, Layout], Stream] = Stream) -> Scenario:
     """A stream of events of these kinds. `heals`: lines that belong to the healing in any case."""
     rng = random.Random(f"{name}s/{seed}")
     interval = rng.choice(_INTERVALS)
     layout = clusters.layout_of(cluster, seed)
-    stream = Stream(rng, layout)
+    stream = made(rng, layout)
     events = [Event(0.0, _OUT + f"sleep_interval {interval}"),
               Event(0.0, "sim backfill rate " + rng.choice(_RATES)),
               Event(0.0, "equilibrium on")]
@@ -84,11 +156,16 @@ def stream_of(name: str, seed: int, kinds: Sequence[Kind], *heals: str,
         at = max(float(int(moment)), events[-1].at + MINUTE)
         if len(events) > 3 and rng.random() < 0.3:   # in the middle of what the last one has begun
             at = events[-1].at + rng.choice((20.0, 2 * MINUTE, 11 * MINUTE))
-        events += [Event(at + 10.0 * n, line) for n, line in enumerate(rng.choice(kinds)(stream))]
+        events += _at(at, rng.choice(among).lines(stream))
     healed = events[-1].at + rng.choice((20 * MINUTE, 2 * HOUR))
-    events += [Event(healed + 10.0 * n, line) for n, line in enumerate(
-        list(stream.heals) + [_OUT + "sleep_interval 600", "try equilibrium on"])]
+    events += _at(healed, [
+        *stream.heals, _OUT + "sleep_interval 600", "try equilibrium on"])
     return _ended(f"{name} stream {seed}", seed, events, _tight_limits(rng, layout), cluster)
+
+
+def _at(moment: float, lines: Sequence[str]) -> List[Event]:
+    """One after the other."""
+    return [Event(moment + 10.0 * number, line) for number, line in enumerate(lines)]
 
 
 def quiet(seed: int) -> Scenario:
@@ -118,76 +195,14 @@ def _ended(name: str, seed: int, events: List[Event], options: Options = (),
                     seconds=noisy + NOISE_SECONDS, expected=())
 
 
-# -- OSDs and hosts -------------------------------------------------------------------------------
-
-def _osd_out(stream: Stream) -> List[str]:
-    osd = stream.rng.choice(stream.osds)
-    stream.heal(f"sim osd in {osd}")
-    return [f"sim osd out {osd}"]
-
-
-def _osd_in(stream: Stream) -> List[str]:
-    return [f"sim osd in {stream.rng.choice(stream.osds)}"]
-
-
-def _osd_down(stream: Stream) -> List[str]:
-    osd = stream.rng.choice(stream.osds)
-    stream.heal(f"sim osd up {osd}", f"sim osd in {osd}")
-    return [f"sim osd down {osd}"]
-
-
-def _osd_up(stream: Stream) -> List[str]:
-    return [f"sim osd up {stream.rng.choice(stream.osds)}"]
-
-
-def _flapping(stream: Stream) -> List[str]:
-    osd = stream.rng.choice(stream.osds)
-    return [f"sim osd down {osd}", f"sim osd up {osd}"]
-
-
-def _osd_reweight(stream: Stream) -> List[str]:
-    osd = stream.rng.choice(stream.osds)
-    return [f"sim osd reweight {osd} {stream.rng.choice(('0.7', '0.9', '1'))}"]
-
-
-def _crush_reweight(stream: Stream) -> List[str]:
-    osd = stream.rng.choice(stream.osds)
-    return [f"sim osd crush-reweight {osd} {stream.rng.choice(('0.2', '0.4'))}"]
-
+# -- what has a memory ----------------------------------------------------------------------------
 
 def _osd_lose(stream: Stream) -> List[str]:
-    if stream.lost:
-        return _osd_reweight(stream)   # two of them may be too much for a pool's size
+    if stream.lost:   # two of them may be too much for a pool's size
+        return stream.lines(_REWEIGHT)
     stream.lost = True
-    osd = stream.rng.choice(stream.osds)
-    stream.heal(f"sim osd up {osd}", f"sim osd in {osd}")
-    return [f"sim osd lose {osd}"]
+    return stream.lines("sim osd lose {osd} ~ sim osd up {osd}; sim osd in {osd}")
 
-
-def _full_ratios(stream: Stream) -> List[str]:
-    stream.heal("sim osd full-ratios 0.85 0.9 0.95")
-    return ["sim osd full-ratios " + stream.rng.choice(("0.6 0.7 0.95", "0.8 0.82 0.95"))]
-
-
-def _host_add(stream: Stream) -> List[str]:
-    rng = stream.rng
-    stream.made += 1
-    where = f" under={rng.choice(stream.racks)}" if stream.racks else ""
-    osds = rng.randint(1, 2)
-    return [f"sim host add new{stream.made} {osds} {rng.choice(('256G', '512G'))}{where}"]
-
-
-def _host_down(stream: Stream) -> List[str]:
-    name = stream.rng.choice(sorted(stream.hosts))
-    stream.heal("sim host up " + name, "sim osd in " + " ".join(map(str, stream.hosts[name])))
-    return ["sim host down " + name]
-
-
-def _host_up(stream: Stream) -> List[str]:
-    return ["sim host up " + stream.rng.choice(sorted(stream.hosts))]
-
-
-# -- pools and data -------------------------------------------------------------------------------
 
 def _pool_create(stream: Stream) -> List[str]:
     stream.made += 1
@@ -199,172 +214,98 @@ def _pool_create(stream: Stream) -> List[str]:
 
 def _pool_rm(stream: Stream) -> List[str]:
     if len(stream.pools) < 2:
-        return _delete(stream)
+        return stream.lines(_DELETE)
     name = stream.rng.choice(stream.pools)
     stream.pools.remove(name)
-    for line in [line for line in stream.heals if line.startswith(f"sim grow {name} ")]:
-        del stream.heals[line]
+    stream.heals.pop(f"sim grow {name} 0", None)
     return ["sim pool rm " + name]
-
-
-def _pg_num(stream: Stream) -> List[str]:
-    name = stream.rng.choice(stream.pools)
-    now = stream.pg_nums[name]
-    wanted = now * 2 if now <= 64 and stream.rng.random() < 0.6 else max(4, 3 * now // 4)
-    stream.pg_nums[name] = wanted
-    return [f"sim pool pg_num {name} {wanted}"]
-
-
-def _write(stream: Stream) -> List[str]:
-    name = stream.rng.choice(stream.pools)
-    return [f"sim write {name} {stream.rng.choice((5, 20, 60))}G"]
-
-
-def _delete(stream: Stream) -> List[str]:
-    name = stream.rng.choice(stream.pools)
-    part = int(stream.pool_bytes[name] * stream.rng.choice((0.1, 0.4))) >> 30
-    return [f"sim delete {name} {max(1, part)}G"]
-
-
-def _grow(stream: Stream) -> List[str]:
-    name = stream.rng.choice(stream.pools)
-    stream.heal(f"sim grow {name} 0")
-    return [f"sim grow {name} {stream.rng.choice(('1G/1h', '8G/1h'))}"]
-
-
-# -- flags and speeds -----------------------------------------------------------------------------
-
-def _flag_set(stream: Stream) -> List[str]:
-    flag = stream.rng.choice(_FLAGS)
-    stream.heal("sim flag unset " + flag)
-    return ["sim flag set " + flag]
-
-
-def _flag_unset(stream: Stream) -> List[str]:
-    return ["sim flag unset " + stream.rng.choice(_FLAGS)]
-
-
-def _backfill_rate(stream: Stream) -> List[str]:
-    stream.heal(_USUAL_RATE)
-    return ["sim backfill rate " + stream.rng.choice(("0", "2M", "20M", "400M"))]
-
-
-def _peering(stream: Stream) -> List[str]:
-    stream.heal("sim peering 1s")
-    return ["sim peering " + stream.rng.choice(("20s", "90s"))]
 
 
 def _scrub(stream: Stream) -> List[str]:
     if stream.first_pool not in stream.pools:
-        return _failover(stream)
-    return [f"sim scrub 1.{number:x} {stream.rng.choice(('10m', '3h'))}"
-            for number in stream.rng.sample(range(4), 2)]
+        return ["sim failover"]
+    numbers = stream.rng.sample(range(4), 2)
+    return [stream.lines(f"sim scrub 1.{number:x} [10m|3h]")[0] for number in numbers]
 
 
-# -- the mgr and the monitor ----------------------------------------------------------------------
+_WITH_MEMORY: Dict[str, Callable[[Stream], List[str]]] = {
+    "osd lose": _osd_lose, "pool create": _pool_create, "pool rm": _pool_rm, "scrub": _scrub}
 
-def _failover(stream: Stream) -> List[str]:
-    return ["sim failover"]
+# -- the others, in the order of the seeds --------------------------------------------------------
 
-
-def _mgr_fail(stream: Stream) -> List[str]:
-    return ["sim mgr fail" + stream.rng.choice(("", " takeover=90s"))]
-
-
-def _mgr_fail_at(stream: Stream) -> List[str]:
-    point = stream.rng.choice(_POINTS)
-    return [f"sim mgr fail at {point} {stream.rng.choice((1, 2, 4, 7, 20))}"]
-
-
-def _mon_trouble(stream: Stream) -> List[str]:
-    line, cure = stream.rng.choice((
-        ("delay 10s", "delay 0s"), ("delay 45s", "delay 0s"), ("reject 0.3", "reject 0"),
-        ("lose 0.3", "lose 0"), ("down", "up")))
-    stream.heal("sim mon " + cure)
-    return ["sim mon " + line]
-
-
-def _mon_up(stream: Stream) -> List[str]:
-    return ["sim mon up"]
-
-
-def _statistics(stream: Stream) -> List[str]:
-    line, cure = stream.rng.choice((
-        ("freeze 10m", "freeze 0s"), ("freeze 2h", "freeze 0s"), ("lag 5m", "lag 0s"),
-        ("lag 20m", "lag 0s"), ("noise 0.009", "noise 0")))   # not the 0.01 of the end
-    stream.heal("sim stats " + cure)
-    return ["sim stats " + line]
-
-
-def _clock(stream: Stream) -> List[str]:
-    return ["sim clock jump " + stream.rng.choice(("1h", "-1h", "10m", "-10m"))]
-
-
-def _builtin(stream: Stream) -> List[str]:
-    stream.heal("sim balancer off")
-    return ["sim balancer on"]
-
-
-# -- the operator ---------------------------------------------------------------------------------
-
-def _option(stream: Stream) -> List[str]:
-    name, values = stream.rng.choice(_OPTIONS)
-    if name in _DEFAULTS:
-        stream.heal(f"{_OUT}{name} {_DEFAULTS[name]}")
-    return [f"{_OUT}{name} {stream.rng.choice(values)}"]
-
-
-def _pool_ids(stream: Stream) -> List[str]:
-    stream.heal(f"{_OUT}pool_ids ''")
-    return [f"{_OUT}pool_ids {stream.rng.randint(1, len(stream.pools))}"]
-
-
-def _classes(stream: Stream) -> List[str]:
-    stream.heal(f"{_OUT}device_classes ''")
-    return [_OUT + "device_classes " + stream.rng.choice(("hdd", "ssd"))]
-
-
-def _off(stream: Stream) -> List[str]:
-    return ["try equilibrium off"]
-
-
-def _on(stream: Stream) -> List[str]:
-    return ["try equilibrium on"]
-
-
-def _read(stream: Stream) -> List[str]:
-    stream.made += 1
-    plan = f"look{stream.made}"
-    return ["try equilibrium " + line for line in (
-        "status", "eval", "optimize " + plan, "show " + plan, "eval " + plan, "explain", "ls")]
-
-
-def _execute(stream: Stream) -> List[str]:
-    stream.made += 1
-    plan = f"plan{stream.made}"
-    return ["try equilibrium off", "try equilibrium optimize " + plan,
-            "try equilibrium execute " + plan]
-
-
-KINDS: Sequence[Kind] = (
-    _osd_out, _osd_out, _osd_in, _osd_down, _osd_down, _osd_up, _flapping, _osd_reweight,
-    _crush_reweight, _osd_lose, _full_ratios, _host_add, _host_add, _host_down, _host_up,
-    _pool_create, _pool_rm, _pg_num, _pg_num, _write, _delete, _grow, _flag_set, _flag_set,
-    _flag_unset, _backfill_rate, _peering, _scrub, _failover, _mgr_fail, _mgr_fail_at,
-    _mgr_fail_at, _mon_trouble, _mon_trouble, _mon_up, _statistics, _statistics, _clock, _builtin,
-    _option, _option, _option, _pool_ids, _classes, _off, _on, _read, _execute)
+_REWEIGHT = "sim osd reweight {osd} [0.7|0.9|1]"
+_DELETE = "sim delete {pool} {part}G"
+#: The noise is not the 0.01 of the end.
+KINDS = kinds("""
+2 osd out: sim osd out {osd} ~ sim osd in {osd}
+1 osd in: sim osd in {osd}
+2 osd down: sim osd down {osd} ~ sim osd up {osd}; sim osd in {osd}
+1 osd up: sim osd up {osd}
+1 flapping: sim osd down {osd}; sim osd up {osd}
+1 osd reweight: sim osd reweight {osd} [0.7|0.9|1]
+1 crush reweight: sim osd crush-reweight {osd} [0.2|0.4]
+1 osd lose:
+1 full ratios: sim osd full-ratios [0.6 0.7 0.95|0.8 0.82 0.95]
+  ~ sim osd full-ratios 0.85 0.9 0.95
+2 host add: {under=}sim host add new{n} [1|2] [256G|512G]{under}
+1 host down: sim host down {host} ~ sim host up {host}; sim osd in {osds}
+1 host up: sim host up {host}
+1 pool create:
+1 pool rm:
+2 pg_num: sim pool pg_num {pool} {pg_num}
+1 write: sim write {pool} [5|20|60]G
+1 delete: sim delete {pool} {part}G
+1 grow: sim grow {pool} [1G/1h|8G/1h] ~ sim grow {pool} 0
+2 flag set: sim flag set [norebalance|nobackfill|norecover|pause|noout|noscrub]
+  ~ sim flag unset {same}
+1 flag unset: sim flag unset [norebalance|nobackfill|norecover|pause|noout|noscrub]
+1 backfill rate: sim backfill rate [0|2M|20M|400M] ~ sim backfill rate 100M
+1 peering: sim peering [20s|90s] ~ sim peering 1s
+1 scrub:
+1 failover: sim failover
+1 mgr fail: sim mgr fail[| takeover=90s]
+2 mgr fail at: sim mgr fail at [before-get|after-get|before-map|after-map|before-send|after-send
+  |before-store|after-store] [1|2|4|7|20]
+2 mon trouble: sim mon delay 10s ~ sim mon delay 0s / sim mon delay 45s ~ sim mon delay 0s
+  / sim mon reject 0.3 ~ sim mon reject 0 / sim mon lose 0.3 ~ sim mon lose 0
+  / sim mon down ~ sim mon up
+1 mon up: sim mon up
+2 statistics: sim stats freeze 10m ~ sim stats freeze 0s
+  / sim stats freeze 2h ~ sim stats freeze 0s
+  / sim stats lag 5m ~ sim stats lag 0s / sim stats lag 20m ~ sim stats lag 0s
+  / sim stats noise 0.009 ~ sim stats noise 0
+1 clock: sim clock jump [1h|-1h|10m|-10m]
+1 builtin: sim balancer on ~ sim balancer off
+3 option: {option}max_misplaced_ratio [0.01|0.03|0.1] / {option}max_backfills_per_osd [1|2|0]
+  / {option}max_transit_ratio [0.02|0] / {option}max_moves_per_round [1|5]
+  / {option}pg_cooldown [0|600|7200] / {option}aim [even|least-motion|space]
+  / {option}min_gain [0|0.02] / {option}fill_limit [0.75] ~ {option}fill_limit 0
+  / {option}start_delay [0|600] / {option}sleep_interval [10|300] ~ {option}sleep_interval 600
+  / {option}relieve_while_degraded [false]
+  / {option}begin_time [0800|2200] ~ {option}begin_time 0000
+  / {option}end_time [0500] ~ {option}end_time 2400
+1 pool_ids: {option}pool_ids {pool_id} ~ {option}pool_ids ''
+1 classes: {option}device_classes [hdd|ssd] ~ {option}device_classes ''
+1 off: try equilibrium off
+1 on: try equilibrium on
+1 read: try equilibrium status; try equilibrium eval; try equilibrium optimize look{n};
+  try equilibrium show look{n}; try equilibrium eval look{n}; try equilibrium explain;
+  try equilibrium ls
+1 execute: try equilibrium off; try equilibrium optimize plan{n}; try equilibrium execute plan{n}
+""")
 
 
 def _hosts(layout: Layout) -> Dict[str, List[int]]:
     """Host → its OSDs."""
     found: Dict[str, List[int]] = {}
     for name, branch in layout.tree["root default"].items():
-        for host, osds in branch.items() if name.startswith("rack") else [(name, branch)]:
-            found[host[5:]] = list(osds)
+        hosts = branch if name.startswith("rack") else {name: branch}
+        found.update((host[5:], list(osds)) for host, osds in hosts.items())
     return found
 
 
 def _stored(layout: Layout, share: float) -> int:
     """Roughly the bytes of a pool with such a share, for deletes that are felt."""
     whole = sum(pool.share for pool in layout.pools)
-    return int(share / whole * sum(layout.tib.values()) * (1 << 40) * layout.highest_fill / 4)
+    raw = sum(layout.tib.values()) * (1 << 40) * layout.highest_fill
+    return int(share / whole * raw / 4)

@@ -28,6 +28,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 from mgr_stub.clock import parse_span
 
 FOLDER = Path(__file__).resolve().parent / "files"
+_KEYS = ("cluster", "option", "at", "run", "must", "pending", "release", "full")
 _DASHES = "---"
 #: Ahead of a command that may be refused.
 TRY = "try"
@@ -66,8 +67,7 @@ def read(path: Path) -> Scenario:
     """Reads a scenario file. Raises ValueError for a line that it does not know."""
     head, dashes, tail = path.read_text().partition(_DASHES + "\n")
     description: List[str] = []
-    words_of: Dict[str, List[str]] = {"cluster": [], "option": [], "at": [], "run": [],
-                                      "must": [], "pending": [], "release": [], "full": []}
+    words_of: Dict[str, List[str]] = {key: [] for key in _KEYS}
     for line in head.splitlines():
         if line.startswith("#"):
             description.append(line[1:].strip())

@@ -8,12 +8,10 @@ from typing import List, NamedTuple, Tuple
 import pytest
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.monitor import MGR
 
 from . import clusters, drive
-from .rules.under_way import SET_ITEMS
+from .rules.under_way import is_ours
 from .watch.truth import ask
-from .watch.watch import Watch
 
 
 class Case(NamedTuple):
@@ -41,8 +39,7 @@ CASES = {
 
 
 def sent(session: Session) -> int:
-    return sum(entry.sender == MGR and entry.prefix == SET_ITEMS
-               for entry in session.command_log)
+    return len(list(filter(is_ours, session.command_log)))
 
 
 def _play(session: Session, lines: Tuple[str, ...]) -> None:
@@ -58,8 +55,7 @@ def test_something_is_sent_again(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     session = clusters.session_of("random", 6, tmp_path)
     drive.command(session, "config set mgr mgr/equilibrium/start_delay 0")
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
+    watch = drive.watched(session)
     _play(session, case.lines)
     if case.told:
         status = ask(session, "status")

@@ -5,7 +5,6 @@ import random
 from pathlib import Path
 from typing import Dict, Optional
 
-import pytest
 
 from mgr_stub.console.session import Session
 from mgr_stub.crush.hashes import NONE
@@ -13,7 +12,7 @@ from mgr_stub.osdmap.osd_map import MapChange
 from mgr_stub.osdmap.upmap import Items
 
 from . import clusters
-from .watch.watch import Watch
+from .drive import watched
 
 _DAY = 86400.0
 
@@ -41,8 +40,7 @@ def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
     session.command("config set mgr mgr/equilibrium/sleep_interval 600")
     session.command("sim backfill rate 1G")
     made_by_others(session, random.Random(f"upmaps {any_upmaps_seed}"))
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
+    watch = watched(session)
     session.command("equilibrium on")
     session.host.run_for(_DAY)
     sent = watch.judge.sent
@@ -50,9 +48,3 @@ def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
     assert watch.judge.sent == sent
     assert not watch.broken
     assert session.module.balancer.status.state in ("balanced", "stuck", "throttled")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "any_upmaps_seed" in metafunc.fixturenames:
-        metafunc.parametrize("any_upmaps_seed", range(-(
-            -metafunc.config.getoption("--event-streams") // 15)))

@@ -11,11 +11,11 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import pytest
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.monitor import MGR
 from tests.support.few import few
 
 from . import clusters
 from .rules.judge import Judge
+from .rules.under_way import is_ours
 from .watch import truth
 
 _SECONDS, _ASKED_EVERY = 600, 20
@@ -42,9 +42,9 @@ _STORIES: Dict[str, Story] = {
     "drain": Story("nested", 3, [*_EAGER, "sim backfill rate 400M", "equilibrium drain add 1"]),
     "named": Story("erasure", 2, [*_EAGER, "sim backfill rate 2G", "equilibrium optimize p",
                                   "sim run 1m", "equilibrium execute p"])}
-_POINTS = [f"{when}-{what} {count}" for what, counts in (
-    ("send", (1, 3, 11)), ("store", (3, 9, 14)), ("map", (5, 12, 29)), ("get", (20, 75, 140)))
-    for count in counts for when in ("before", "after")]
+_POINTS = [f"{when}-{call}" for call in (
+    "send 1", "send 3", "send 11", "store 3", "store 9", "store 14", "map 5", "map 12", "map 29",
+    "get 20", "get 75", "get 140") for when in ("before", "after")]
 #: Every point with one or two of the stories, and every story with many points; and the one where
 #: T2 and T3 see what is planned while it is not known what has arrived.
 _CASES = [(story, point) for point in _POINTS for story in _STORIES][::3] + [
@@ -78,7 +78,7 @@ class Takeover:
         self._planned = planned
         status = truth.ask(session, "status")
         for rule, check in _RULES.items():
-            found = list(check(session, self._judge.ours, status, {}))
+            found = list(check(session, self._judge.ours, status))
             if not found:
                 self._wrong_since.pop(rule, None)
             elif is_planning:
@@ -89,8 +89,8 @@ class Takeover:
 
     def _on_command(self, entry: Any) -> None:
         """What it has sent itself shows later as well."""
-        if entry.sender == MGR and self._session.module is not self._first:
-            self._sent += "pg-upmap" in entry.prefix
+        if self._session.module is not self._first:
+            self._sent += is_ours(entry)
 
 
 @pytest.mark.parametrize("case", few(_CASES, 2), ids="-".join)

@@ -19,6 +19,10 @@ SENT, MOVING, SETTLED = "sent", "moving", "settled"
 #: How Ceph carries a move: by backfill, or by log recovery with the new OSD outside of the acting
 #: set or inside (seen on 16.2.15 and 20.2.4).
 BACKFILL, ASYNC, IN_PLACE = "backfill", "async", "in place"
+STATES = {
+    BACKFILL: "active+remapped+backfilling",
+    ASYNC: "active+recovering+undersized+remapped",
+    IN_PLACE: "active+recovery_wait+degraded"}
 
 
 class Life:
@@ -43,11 +47,14 @@ class Life:
         return [osd for osd in self.up if osd in self.home]
 
     def state(self) -> str:
-        if self.phase != MOVING:
-            return "active+clean"   # the report of before, where a move has just been sent
-        return {BACKFILL: "active+remapped+backfilling",
-                ASYNC: "active+recovering+undersized+remapped",
-                IN_PLACE: "active+recovery_wait+degraded"}[self.way]
+        """The report of before, where a move has just been sent."""
+        return STATES[self.way] if self.phase == MOVING else "active+clean"
+
+    def gains(self) -> List[int]:
+        return [osd for osd in self.up if osd not in self.home]
+
+    def losses(self) -> List[int]:
+        return [osd for osd in self.home if osd not in self.up]
 
 
 class Lives:
@@ -78,8 +85,9 @@ class Lives:
             self._move(life)
         elif life.phase == SENT and life.up != life.home:
             life.phase = MOVING
-            enough = len(set(life.up) & set(life.home)) >= 2   # can serve
-            life.way = self.rng.choice((BACKFILL, ASYNC, IN_PLACE)) if enough else BACKFILL
+            life.way = BACKFILL
+            if len(life.up) - len(life.gains()) >= 2:   # they can serve
+                life.way = self.rng.choice(list(STATES))
             self._report(life)
         elif life.up != life.home and self.rng.random() < 0.25:
             self._move(life)             # once more, before it has arrived
@@ -92,7 +100,7 @@ class Lives:
     def _move(self, life: Life) -> None:
         """Another OSD for one of the shards that are where they were."""
         places = [i for i, osd in enumerate(life.up) if osd in life.home]
-        free = [osd for osd in range(OSDS) if osd not in life.up + life.home + life.raw]
+        free = sorted(set(range(OSDS)).difference(life.up, life.home, life.raw))
         if places and free:
             life.up[self.rng.choice(places)] = self.rng.choice(free)
             life.phase = SENT
@@ -105,32 +113,33 @@ class Lives:
     def _tell(self) -> None:
         cluster = self.cluster
         for life in self.lives:
-            cluster.up[life.pgid] = list(life.up)
-            cluster.items[life.pgid] = [(r, u) for r, u in zip(life.raw, life.up) if r != u]
-            acting = life.acting()
-            cluster.acting.pop(life.pgid, None)
+            pgid, acting = life.pgid, life.acting()
+            cluster.up[pgid] = list(life.up)
+            cluster.items.pop(pgid, None)
+            if life.up != life.raw:
+                cluster.items[pgid] = [(r, u) for r, u in zip(life.raw, life.up) if r != u]
+            cluster.acting.pop(pgid, None)
             if acting != life.up:
-                cluster.acting[life.pgid] = acting
-        cluster.items = {pgid: items for pgid, items in cluster.items.items() if items}
-        cluster.pg_status = {"pgs_by_pool_state": [
-            {"pool_id": pool, "pg_state_counts": [
-                {"state_name": state, "count": count} for state, count in self._states(pool)]}
-            for pool in (1, 2)]}
-
-    def _states(self, pool: int) -> List[Any]:
-        return sorted(Counter(record.state for pgid, record in self.cluster.records.items()
-                              if pgid.startswith(f"{pool}.")).items())
+                cluster.acting[pgid] = acting
+        cluster.pg_status = pg_status(cluster)
 
     def reading(self) -> Reading:
-        return self.cluster.reading()._replace(
-            taken_at=self.now, up={pgid: list(up) for pgid, up in self.cluster.up.items()})
+        return self.cluster.reading()._replace(taken_at=self.now, up=dict(self.cluster.up))
 
     def coming(self) -> Dict[int, int]:
         """OSD → shards that it gains."""
-        return dict(Counter(osd for life in self.lives for osd in life.up
-                            if osd not in life.home))
+        return Counter(osd for life in self.lives for osd in life.gains())
 
     def leaving(self) -> Dict[int, int]:
         """OSD → shards that it loses."""
-        return dict(Counter(osd for life in self.lives for osd in life.home
-                            if osd not in life.up))
+        return Counter(osd for life in self.lives for osd in life.losses())
+
+
+def pg_status(cluster: Cluster) -> Dict[str, Any]:
+    """How many PGs of each pool are in each state."""
+    rows = []
+    for pool in cluster.pools:
+        states = Counter(cluster.records[pgid].state for pgid in cluster.pgids(pool))
+        counts = [{"state_name": state, "count": count} for state, count in states.items()]
+        rows.append({"pool_id": pool, "pg_state_counts": counts})
+    return {"pgs_by_pool_state": rows}

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, Set
 
 import pytest
 from mgr_stub.crush.hashes import stable_mod
@@ -35,101 +35,100 @@ def test_hole_in_an_erasure_coded_pg() -> None:
     assert cluster.snapshot().pgs["1.0"].shard_bytes >= 0
 
 
-def test_full_pg_upmap() -> None:
-    cluster = one_pg().pg("1.0", [0, 1]).pg("1.1", [2, 3])
-    cluster.extra["pg_upmap"] = [{"pgid": "1.1", "osds": [2, 3]}]
-    assert reasons(cluster) == {"placed by a full pg-upmap": 1}
+def in_stretch_mode(**fields: int) -> Dict[str, Any]:
+    return {"stretch_mode": {"stretch_mode_enabled": True, **fields}}
 
 
-def test_pg_upmap_primary_is_no_obstacle() -> None:
-    cluster = one_pg().pg("1.0", [1, 0])
-    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
-    assert reasons(cluster) == {}
+_STRETCHED = {"the cluster is in degraded stretch mode": 2}
+
+
+@pytest.mark.parametrize("extra, found", [
+    ({"pg_upmap": [{"pgid": "1.1", "osds": [2, 3]}]}, {"placed by a full pg-upmap": 1}),
+    ({"pg_upmap_primaries": [{"pgid": "1.0", "primary_osd": 1}]}, {}),
+    (in_stretch_mode(degraded_stretch_mode=1), _STRETCHED),
+    (in_stretch_mode(recovering_stretch_mode=1), _STRETCHED),
+    (in_stretch_mode(degraded_stretch_mode=0, recovering_stretch_mode=0), {})])
+def test_what_the_map_says(extra: Dict[str, Any], found: Dict[str, int]) -> None:
+    cluster = one_pg().pg("1.0", [1, 0]).pg("1.1", [2, 3])
+    cluster.extra = extra
+    assert reasons(cluster) == found
 
 
 def test_pg_upmap_primary_where_the_rule_gives_each_position_its_osds() -> None:
     cluster = random_cluster(1, hybrid=True)
     before = reasons(cluster)
-    pgid = next(pgid for pgid in cluster.up if pgid.startswith("4."))
+    pgid = cluster.pgids(4)[0]
     cluster.extra["pg_upmap_primaries"] = [{"pgid": pgid, "primary_osd": cluster.up[pgid][0]}]
     assert reasons(cluster) == {**before, "its primary is set by pg-upmap-primary": 1}
 
 
-def reasons_of_eight(**pool: int) -> Dict[str, List[int]]:
-    """Reason → numbers of the PGs, of a pool of eight."""
-    cluster = one_pg(**{"pg_num": 8, **pool})
+_MERGED, _SPLIT, _ANEW = (
+    "it is to be merged", "it is to be split", "CRUSH is to place it anew")
+
+
+@pytest.mark.parametrize("pool, reason, touched", [
+    (dict(pg_num_target=6, pg_placement_num_target=6), _MERGED, "2367"),
+    (dict(pg_num_pending=7), _MERGED, "37"),
+    (dict(pg_num_target=10, pg_placement_num_target=10), _SPLIT, "01"),
+    (dict(pg_placement_num_target=5), _ANEW, "567"),
+    (dict(pg_placement_num=5, pg_placement_num_target=8), _ANEW, "567"),
+    (dict(pg_placement_num=5, pg_placement_num_target=5), "", ""),   # for good
+    (dict(pg_placement_num=5, pg_placement_num_target=5, pg_num_target=10), _SPLIT, "01")])
+def test_pgs_that_steps_of_pg_num_will_touch(pool: Dict[str, int], reason: str,
+                                             touched: str) -> None:
+    """Of a pool of eight."""
+    cluster = one_pg(pg_num=8, **pool)
     for ps in range(8):
         cluster.pg(f"1.{ps}", [0, 1])
-    found: Dict[str, List[int]] = {}
-    for pg in cluster.snapshot().pgs.values():
-        if pg.immovable:
-            found.setdefault(pg.immovable.partition(",")[0], []).append(int(pg.pgid[2:]))
-    return found
-
-
-@pytest.mark.parametrize("pool, found", [
-    (dict(pg_num_target=6, pg_placement_num_target=6), {"it is to be merged": [2, 3, 6, 7]}),
-    (dict(pg_num_pending=7), {"it is to be merged": [3, 7]}),
-    (dict(pg_num_target=10, pg_placement_num_target=10), {"it is to be split": [0, 1]}),
-    (dict(pg_placement_num_target=5), {"CRUSH is to place it anew": [5, 6, 7]}),
-    (dict(pg_placement_num=5, pg_placement_num_target=8), {"CRUSH is to place it anew": [5, 6, 7]}),
-    (dict(pg_placement_num=5, pg_placement_num_target=5), {}),   # for good
-    (dict(pg_placement_num=5, pg_placement_num_target=5, pg_num_target=10),
-     {"it is to be split": [0, 1]})])
-def test_pgs_that_steps_of_pg_num_will_touch(pool: Dict[str, int],
-                                             found: Dict[str, List[int]]) -> None:
-    assert reasons_of_eight(**pool) == found
+    found = {pg.pgid[2]: pg.immovable.partition(",")[0]
+             for pg in cluster.snapshot().pgs.values() if pg.immovable}
+    assert found == dict.fromkeys(touched, reason)
 
 
 def test_pgs_that_no_step_of_pg_num_touches() -> None:
     """Step by step, in any order, nothing is merged, split or placed anew but what was told."""
     rng = random.Random(5)
     for _ in range(300):
-        pool = {"pg_num": rng.randint(1, 70), "pg_num_target": rng.randint(1, 70)}
-        pool["pg_num_pending"] = pool["pg_num"] - rng.randint(0, int(
-            pool["pg_num"] > max(1, pool["pg_num_target"])))
-        pool["pg_placement_num"] = rng.randint(1, pool["pg_num_pending"])
-        pool["pg_placement_num_target"] = rng.randint(1, pool["pg_num_target"])
-        told = touched_pgs(pool)
-        assert told.keys() == seen_touched(pool, rng), pool
+        now, target = rng.randint(1, 70), rng.randint(1, 70)
+        pending = now
+        if now > target:
+            pending -= rng.randint(0, 1)
+        pool = {
+            "pg_num": now,
+            "pg_num_target": target,
+            "pg_num_pending": pending,
+            "pg_placement_num": rng.randint(1, pending),
+            "pg_placement_num_target": rng.randint(1, target)}
+        assert touched_pgs(pool).keys() == seen_touched(pool, rng), pool
 
 
 def seen_touched(pool: Dict[str, int], rng: random.Random) -> Set[int]:
     """PGs that are touched while pg_num and pgp_num go to their targets one by one."""
     now, pgp, seen = pool["pg_num"], pool["pg_placement_num"], set[int]()
+    target, pgp_target = pool["pg_num_target"], pool["pg_placement_num_target"]
     origin = {ps: ps for ps in range(now)}   # PG → the one of the beginning that it was split from
     if pool["pg_num_pending"] < now:
         seen.update((now - 1, parent_of(now - 1)))
-    while (now, pgp) != (pool["pg_num_target"], pool["pg_placement_num_target"]):
-        if rng.random() < 0.5 and now != pool["pg_num_target"]:
-            if now < pool["pg_num_target"]:
+    while (now, pgp) != (target, pgp_target):
+        if rng.random() < 0.5:
+            if now < target:
                 origin[now] = origin[parent_of(now)]
                 seen.add(origin[now])
                 now += 1
-            elif pgp < now:
+            elif now > target and pgp < now:
                 now -= 1
                 seen.update((origin[now], origin[parent_of(now)]))
-        elif rng.random() < 0.5 and pgp != pool["pg_placement_num_target"]:
-            after = pgp + (1 if pgp < pool["pg_placement_num_target"] else -1)
+        elif pgp != pgp_target:
+            after = pgp + (1 if pgp < pgp_target else -1)
             if after <= now:
-                seen.update(origin[ps] for ps in range(now)
-                            if stable_mod(ps, pgp) != stable_mod(ps, after)
-                            and origin[ps] == ps)
+                moved = [ps for ps in range(now) if stable_mod(ps, pgp) != stable_mod(ps, after)]
+                seen.update(ps for ps in moved if origin[ps] == ps)
                 pgp = after
     return seen
 
 
 def test_the_pgs_of_a_cache_tier_move_as_others_do() -> None:
     cluster = one_pg(tier_of=2).pg("1.0", [0, 1]).pool(2, size=2, tiers=[1]).pg("2.0", [0, 1])
-    assert reasons(cluster) == {}
-
-
-@pytest.mark.parametrize("field", ["degraded_stretch_mode", "recovering_stretch_mode"])
-def test_stretch_mode(field: str) -> None:
-    cluster = one_pg().pg("1.0", [0, 1])
-    cluster.extra["stretch_mode"] = {"stretch_mode_enabled": True, field: 1}
-    assert reasons(cluster) == {"the cluster is in degraded stretch mode": 1}
-    cluster.extra["stretch_mode"] = {"stretch_mode_enabled": True, field: 0}
     assert reasons(cluster) == {}
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.support.clusters.random_clusters import HDDS, random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot import builder
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -35,15 +34,15 @@ def change(rng: random.Random, cluster: Cluster) -> str:
         cluster.up[pgid] = up[:-1] + [osd]
     elif what == "hole":
         cluster.up[pgid] = up[:-1] if pgid[0] != "2" else [NONE] + up[1:]
-    elif what == "items" and up and osd not in up and up[0] != NONE:
+    elif what == "items" and osd not in up and up[:1] not in ([], [NONE]):
         cluster.items[pgid] = [(up[0], osd)]
         cluster.up[pgid] = [osd] + up[1:]
     elif what == "no items" and cluster.items:
         del cluster.items[rng.choice(sorted(cluster.items))]
     elif what == "new pool":
         number = max(cluster.pools) + 1
-        cluster.pool(number, size=2, rule=rng.choice((0, 2))).pg(
-            f"{number}.0", rng.sample(HDDS, 2), num_bytes=GIB, objects=9)
+        cluster.pool(number, size=2, rule=rng.choice((0, 2)))
+        cluster.pg(f"{number}.0", rng.sample(HDDS, 2), objects=9)
     elif what == "pool gone" and pool["pool"] > 4:
         del cluster.pools[pool["pool"]]
     elif what == "size":
@@ -58,8 +57,9 @@ def change(rng: random.Random, cluster: Cluster) -> str:
         cluster.osd(osd, up=int(is_up), state=["exists", "up"] if is_up else ["exists"])
     elif what in ("class", "CRUSH weight"):
         rng.choice(cluster.crush["devices"])["class"] = rng.choice(("hdd", "ssd", "nvme"))
-        rng.choice([item for bucket in cluster.crush["buckets"] for item in bucket["items"]
-                    if item["id"] >= 0])["weight"] = rng.choice((0, 0x10000, 0x20000))
+        items = [item for bucket in cluster.crush["buckets"] for item in bucket["items"]]
+        item = rng.choice([item for item in items if item["id"] >= 0])
+        item["weight"] = rng.choice((0, 0x10000, 0x20000))
         cluster.extra["crush_version"] = cluster.extra.get("crush_version", 5) + 1
     cluster.epoch += 1
     return what
@@ -67,17 +67,18 @@ def change(rng: random.Random, cluster: Cluster) -> str:
 
 def reading_of(cluster: Cluster) -> Reading:
     """As the gateway has it: up sets are tuples."""
-    reading = cluster.reading()
-    return reading._replace(up={pgid: tuple(up) for pgid, up in reading.up.items()})
+    return cluster.reading()._replace(up={pgid: tuple(up) for pgid, up in cluster.up.items()})
 
 
 def look(made: SnapshotBuilder, reading: Reading) -> Snapshot:
     """A snapshot without the rules: they have no equality, and each builder has its own."""
     snapshot = made.build(reading)
     nothing: Any = None
-    return snapshot._replace(crush=nothing, pools={
-        number: pool._replace(rule=None, rule_id=0 if pool.rule is None else pool.rule_id + 1)
-        for number, pool in snapshot.pools.items()})
+    pools = {}
+    for number, pool in snapshot.pools.items():
+        rule_id = pool.rule_id if pool.rule else -1
+        pools[number] = pool._replace(rule=nothing, rule_id=rule_id)
+    return snapshot._replace(crush=nothing, pools=pools)
 
 
 def test_it_makes_no_difference(cached_seed: int) -> None:

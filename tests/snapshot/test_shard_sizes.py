@@ -11,6 +11,7 @@ import random
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.rules import HDD_HOSTS, SSD_HOSTS
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -22,11 +23,11 @@ def metadata_cluster(per_object: int, base: int, seed: int = 1) -> Cluster:
     rng = random.Random(seed)
     cluster = Cluster(hosts(6)).pool(1, size=2)
     for ps in range(20):
-        cluster.pg(f"1.{ps:x}", rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
-                   objects=rng.randint(0, 50_000), omap=rng.randint(0, 900) * MIB)
-    for osd in range(6):
-        objects = sum(cluster.records[p].num_objects for p, up in cluster.up.items() if osd in up)
-        cluster.osd(osd, used=cluster.used_bytes(osd) + base + per_object * objects)
+        up, gibs = rng.sample(range(6), 2), rng.randint(1, 4)
+        objects, omap = rng.randint(0, 50_000), rng.randint(0, 900) * MIB
+        cluster.pg(f"1.{ps:x}", up, gibs * GIB, objects, omap)
+    cluster.bytes_per_object = per_object
+    cluster.used = {osd: cluster.used_bytes(osd) + base for osd in range(6)}
     return cluster
 
 
@@ -54,17 +55,15 @@ def test_files_that_come_and_go_cost_no_object_anything() -> None:
 def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
     rng = random.Random(seed)
     cluster = metadata_cluster(rng.choice((0, 8192)), 0, seed)
-    for osd in range(6):
-        cluster.osd(osd, used=int(cluster.used_bytes(osd) * rng.uniform(0.4, 1.3)))
+    cluster.used = {osd: int(used * rng.uniform(0.4, 1.3)) for osd, used in cluster.used.items()}
     snapshot = cluster.snapshot()
     shards = sum(pg.shard_bytes * len(pg.up) for pg in snapshot.pgs.values())
     assert 0 < shards <= sum(o.used_bytes for o in snapshot.osds.values()) + 1
 
 
 def test_class_that_is_not_compressed_is_not_shrunk() -> None:
-    cluster = Cluster(hosts(4), {0: "take default~hdd; chooseleaf firstn 0 host; emit",
-                                 1: "take default~ssd; chooseleaf firstn 0 host; emit"},
-                      classes={2: "ssd", 3: "ssd"}).pool(1, size=2).pool(2, size=2, rule=1)
+    cluster = Cluster(hosts(4), {0: HDD_HOSTS, 1: SSD_HOSTS}, classes={2: "ssd", 3: "ssd"})
+    cluster.pool(1, size=2).pool(2, size=2, rule=1)
     cluster.pg("1.0", [0, 1], num_bytes=8 * GIB).pg("2.0", [2, 3], num_bytes=8 * GIB)
     snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
     assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
@@ -86,8 +85,8 @@ def test_what_moves_have_shown_is_added_and_makes_no_other_pools_shards_smaller(
     """Only those of its shards that have come take more: its others still take what they did."""
     cluster = Cluster(hosts(2)).pool(1, size=1).pool(2, size=1)
     for ps in range(4):
-        cluster.pg(f"1.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
-        cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
+        for pool in (1, 2):
+            cluster.pg(f"{pool}.{ps}", [ps % 2], objects=1000)
     cluster.osd(0, used=6 * GIB).osd(1, used=4 * GIB)
     snapshot = SnapshotBuilder().build(cluster.reading()._replace(measured={1: 2 * GIB / 1000}))
     assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)

@@ -3,18 +3,17 @@ from __future__ import annotations
 
 import random
 from itertools import permutations
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import hosts
+from tests.support.rules import HOST_RULE, SSD_FIRST
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from equilibrium_mgr.snapshot.upmap_items import (
     apply_items, invert_items, items_for, keep_raw_positions)
-
-Items = List[Tuple[int, int]]
 
 
 def never_out(_osd: int) -> bool:
@@ -22,18 +21,20 @@ def never_out(_osd: int) -> bool:
 
 
 @pytest.mark.parametrize("items, up", [
-    ([(3, 2)], (2, 1, 0)),
-    ([(4, 2)], (3, 1, 0)),            # from is not there
-    ([(3, 1)], (3, 1, 0)),            # to is there already: a dead entry
-    ([(3, 2), (2, 4)], (4, 1, 0)),    # a chain
-    ([(3, 1), (1, 3)], (3, 1, 0)),    # a swap does nothing
-    ([(3, 2), (3, 4)], (2, 1, 0)),    # the first wins
-    ([(0, 5), (1, 6)], (3, 6, 5)),
-    ([(3, 0), (0, 7)], (3, 1, 7)),
-    ([], (3, 1, 0)),
+    ("32", "210"),
+    ("42", "310"),      # from is not there
+    ("31", "310"),      # to is there already: a dead entry
+    ("32 24", "410"),   # a chain
+    ("31 13", "310"),   # a swap does nothing
+    ("32 34", "210"),   # the first wins
+    ("05 16", "365"),
+    ("30 07", "317"),
+    ("", "310"),
 ])
-def test_items_apply_in_order(items: Items, up: Tuple[int, ...]) -> None:
-    assert apply_items([3, 1, 0], items, never_out) == up
+def test_items_apply_in_order(items: str, up: str) -> None:
+    """To an OSD each digit."""
+    pairs = [(int(pair[0]), int(pair[1])) for pair in items.split()]
+    assert apply_items([3, 1, 0], pairs, never_out) == tuple(map(int, up))
 
 
 def test_out_target_is_skipped() -> None:
@@ -47,13 +48,22 @@ def test_mapping_that_cannot_be_told_is_none() -> None:
 
 def steps_to(raw: Tuple[int, ...], osds: int) -> Dict[Tuple[int, ...], int]:
     """Up set → the fewest pairs that lead there, by trying all that a monitor takes and keeps."""
-    found, last = {raw: 0}, [raw]
-    for _ in raw:
-        last = [up for up in {(*one[:i], osd, *one[i + 1:]) for one in last
-                              for i in range(len(raw)) if one[i] in raw
-                              for osd in range(osds) if osd not in one} if up not in found]
-        found.update(dict.fromkeys(last, max(found.values()) + 1))
+    found, last = {raw: 0}, {raw}
+    for pairs in range(1, len(raw) + 1):
+        reached = set()
+        for one in last:
+            for position in range(len(raw)):
+                if one[position] in raw:
+                    reached.update(replaced(one, position, osds))
+        last = reached - found.keys()
+        found.update(dict.fromkeys(last, pairs))
     return found
+
+
+def replaced(up: Tuple[int, ...], position: int, osds: int) -> List[Tuple[int, ...]]:
+    """With each other OSD there."""
+    free = set(range(osds)).difference(up)
+    return [(*up[:position], osd, *up[position + 1:]) for osd in free]
 
 
 def test_every_up_set_that_can_be_had_is_had_by_the_fewest_pairs_and_inverted() -> None:
@@ -87,31 +97,22 @@ def test_raw_mappings_of_any_items_are_told_for_certain() -> None:
         up = apply_items(raw, items, never_out)
         found = invert_items(up, items, never_out)
         sources = {source for source, _ in items}
-        others = [other for other in permutations(range(6), 3) if sources <= set(other)
-                  and apply_items(other, items, never_out) == up]
-        passes = len({s for s, t in items if t in up and s not in up}) < len(
-            {(s, t) for s, t in items if t in up and s not in up})
-        if passes:
+        others = [other for other in permutations(range(6), 3) if sources <= set(other)]
+        alike = [other for other in others if apply_items(other, items, never_out) == up]
+        effective = {(s, t) for s, t in items if t in up and s not in up}
+        if len(dict(effective)) < len(effective):
             told += found is not None
-            assert (found == raw) if len(others) == 1 else (found is None)
+            assert found == (raw if len(alike) == 1 else None)
     assert told > 20
 
 
-def host_rule(size: int) -> PlacementRule:
-    dump = crush_map(hosts(8), {0: "take default; chooseleaf firstn 0 host; emit"})
-    return PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, False)
-
-
-def test_settling_puts_members_back_where_crush_had_them() -> None:
-    rule = host_rule(3)
-    assert keep_raw_positions((3, 1, 0), (1, 5, 0), rule) == (5, 1, 0)
-    assert keep_raw_positions((3, 1, 0), (0, 3, 1), rule) == (3, 1, 0)
-    assert keep_raw_positions((3, 1, 0), (4, 5, 6), rule) == (4, 5, 6)
-
-
-def test_settling_keeps_take_blocks_apart() -> None:
-    dump = crush_map(hosts(6), {0: "take default~ssd; chooseleaf firstn 1 host; emit;"
-                                   "take default~hdd; chooseleaf firstn 2 host; emit"},
-                     classes={0: "ssd", 1: "ssd", 2: "ssd"})
-    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
-    assert keep_raw_positions((0, 3, 4), (1, 4, 5), rule) == (1, 5, 4)
+@pytest.mark.parametrize("rule, raw, wanted, settled", [
+    (HOST_RULE, (3, 1, 0), (1, 5, 0), (5, 1, 0)),
+    (HOST_RULE, (3, 1, 0), (0, 3, 1), (3, 1, 0)),
+    (HOST_RULE, (3, 1, 0), (4, 5, 6), (4, 5, 6)),
+    (SSD_FIRST, (0, 3, 4), (1, 4, 5), (1, 5, 4))])   # takes keep apart
+def test_settling_puts_members_back_where_crush_had_them(
+        rule: str, raw: Sequence[int], wanted: Sequence[int], settled: Sequence[int]) -> None:
+    dump = crush_map(hosts(8), {0: rule}, dict.fromkeys((0, 1, 2), "ssd"))
+    placement = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
+    assert keep_raw_positions(raw, wanted, placement) == settled

@@ -1,7 +1,8 @@
 """Which OSDs count as held by the operator's weights, and to what share."""
 from __future__ import annotations
 
-from typing import Dict, Optional, Sequence
+from types import MappingProxyType
+from typing import Dict, Mapping, Sequence
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -15,25 +16,29 @@ from equilibrium_mgr.snapshot.operator_weights import held_sentence
 ALIKE = [4.0] * 12
 
 
-def snapshot_of(sizes: Sequence[float], weights: Sequence[float],
-                reweights: Optional[Dict[int, float]] = None) -> Snapshot:
+def cluster_of(sizes: Sequence[float], weights: Sequence[float],
+               reweights: Mapping[int, float]) -> Cluster:
     """OSDs on hosts of two; sizes are TiB."""
-    cluster = Cluster(hosts(len(sizes) // 2, 2), {0: OSD_RULE},
-                      weights=dict(enumerate(weights)))
-    for osd, size in enumerate(sizes):
-        cluster.osd(osd, size=int(size * TIB), weight=(reweights or {}).get(osd, 1.0))
-    return cluster.snapshot()
+    cluster = Cluster(hosts(len(sizes) // 2, 2), {0: OSD_RULE}, weights=dict(enumerate(weights)))
+    cluster.sizes = {osd: int(size * TIB) for osd, size in enumerate(sizes)}
+    for osd, reweight in reweights.items():
+        cluster.osd(osd, weight=reweight)
+    return cluster
+
+
+def snapshot_of(sizes: Sequence[float], weights: Sequence[float],
+                reweights: Mapping[int, float] = MappingProxyType({})) -> Snapshot:
+    return cluster_of(sizes, weights, reweights).snapshot()
 
 
 def shares(snapshot: Snapshot) -> Dict[int, float]:
     return {osd.id: round(osd.share, 3) for osd in snapshot.osds.values() if osd.share < 1.0}
 
 
-@pytest.mark.parametrize("reweight, share", [(1.0, None), (0.95, None), (0.91, None),
-                                             (0.85, 0.85), (0.1, 0.1), (0.0, None)])
-def test_a_lowered_reweight_is_a_share(reweight: float, share: Optional[float]) -> None:
-    found = shares(snapshot_of(ALIKE, ALIKE, {5: reweight}))
-    assert found == ({} if share is None else {5: share})
+@pytest.mark.parametrize("reweight, found", [
+    (1.0, {}), (0.95, {}), (0.91, {}), (0.85, {5: 0.85}), (0.1, {5: 0.1}), (0.0, {})])
+def test_a_lowered_reweight_is_a_share(reweight: float, found: Dict[int, float]) -> None:
+    assert shares(snapshot_of(ALIKE, ALIKE, {5: reweight})) == found
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.125, 250.0])
@@ -58,8 +63,8 @@ def test_one_reweight_for_all_is_none(reweight: float) -> None:
 
 @pytest.mark.parametrize("drained", [3, 9, 10, 11])
 def test_drain_of_all_but_few(drained: int) -> None:
-    assert shares(snapshot_of(ALIKE, ALIKE, dict.fromkeys(range(drained), 0.3))) == (
-        dict.fromkeys(range(drained), 0.3))
+    reweights = dict.fromkeys(range(drained), 0.3)
+    assert shares(snapshot_of(ALIKE, ALIKE, reweights)) == reweights
 
 
 @pytest.mark.parametrize("size, weight", [(4.0, 0.4), (4.0, 3.0), (8.0, 0.8), (8.0, 6.0)])
@@ -89,12 +94,11 @@ def test_a_drained_osd_among_constant_weights() -> None:
 
 def test_what_cannot_leave_does_not_count() -> None:
     """An empty BlueStore uses something, whatever its share."""
-    cluster = Cluster(hosts(3, 2), {0: OSD_RULE}, weights=dict.fromkeys(range(6), 4.0))
-    for osd in range(6):
-        cluster.osd(osd, size=4 * TIB, used=TIB // 100)
-    snapshot = cluster.osd(5, weight=0.1).snapshot()
-    held = snapshot.osds[5]
-    assert held.base_bytes == TIB // 100 and held.spared_bytes == int(0.9 * (TIB // 100))
+    cluster, used = cluster_of(ALIKE, ALIKE, {5: 0.1}), TIB // 100
+    cluster.used = dict.fromkeys(cluster.osds, used)
+    snapshot = cluster.snapshot()
+    other, held = snapshot.osds[4], snapshot.osds[5]
+    assert held.base_bytes == used and held.spared_bytes == int(0.9 * used)
     assert held.capacity_bytes == int(held.share * 4 * TIB)
-    assert snapshot.osds[4].spared_bytes == 0 and snapshot.osds[4].capacity_bytes == 4 * TIB
+    assert other.spared_bytes == 0 and other.capacity_bytes == 4 * TIB
     assert not shares(without_shares(snapshot))

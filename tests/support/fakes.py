@@ -8,7 +8,7 @@ from typing import (
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.control.balancer import Balancer
-from equilibrium_mgr.drain.status import StopCheck
+from equilibrium_mgr.drain.status import DrainStatus, StopCheck
 from equilibrium_mgr.gateway.cluster_summary import (
     ClusterSummary, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
@@ -96,7 +96,7 @@ class FakeGateway:
         self.builtin_was_active = False
         self.ratio = 1.0
         self.shards_an_osd = PgShardLimits()
-        self.full_readings = self.factor_fits = 0
+        self.full_readings = 0
         #: told by the loop; PGs hold what they say, whoever has sent them
         self.measured: Optional[Mapping[int, float]] = None
         self.drained: Optional[FrozenSet[int]] = None
@@ -277,3 +277,59 @@ class Harness:
         self.balancer.require_observation()
         self.balancer.round()
         return self.balancer.status.state
+
+    def plan(self, seconds: float = 0.0) -> str:
+        """Runs a round, and makes the plan that it asks for."""
+        state = self.round(seconds)
+        self.jobs.run()
+        return state
+
+    def rounds(self, count: int, seconds: float) -> None:
+        for _ in range(count):
+            self.round(seconds)
+
+    def arrive(self) -> None:
+        self.gateway.arrive()
+
+    def report(self, *pgids: str, **fields: Any) -> None:
+        """PGs report otherwise."""
+        records = self.gateway.cluster.records
+        for pgid in pgids:
+            records[pgid] = records[pgid]._replace(**fields)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.gateway.cluster
+
+    @property
+    def state(self) -> str:
+        return self.balancer.status.state
+
+    @property
+    def reason(self) -> str:
+        return self.balancer.status.reason
+
+    @property
+    def history(self) -> Any:
+        return self.balancer.status.history
+
+    @property
+    def execution(self) -> Any:
+        return self.balancer.execution
+
+    @property
+    def sent(self) -> List[str]:
+        return self.gateway.sent
+
+    def drain(self, osds: Dict[int, str]) -> None:
+        """Adds OSDs to the list as `drain add` does; `osds` has their names."""
+        self.balancer.change_drains(lambda drains: drains.with_osds(osds))
+
+    @property
+    def drains(self) -> DrainStatus:
+        return self.balancer.drains.status
+
+    @property
+    def looks(self) -> int:
+        """How often the whole cluster was looked at."""
+        return self.gateway.full_readings

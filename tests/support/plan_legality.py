@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Dict, Optional, Sequence, Tuple
+from itertools import count
+from typing import Dict, Optional, Sequence, Set, Tuple
 
 import pytest
 from tests.support.replay import Replay, by_change
@@ -11,7 +12,7 @@ from equilibrium_mgr.plan.model import PgChange, Plan
 from equilibrium_mgr.plan.options import PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.runtime.time_slice import giving_way
-from equilibrium_mgr.snapshot.model import Pool, Snapshot
+from equilibrium_mgr.snapshot.model import Pool, Snapshot, pg_number
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 
@@ -22,14 +23,13 @@ _CALLS_PER_SHARD = 300
 
 def ended_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """The whole plan; fails, by counting and not by a clock, where the search does not end."""
-    left = 1000 + _CALLS_PER_SHARD * sum(len(pg.up) for pg in snapshot.pgs.values())
+    most = 1000 + _CALLS_PER_SHARD * sum(len(pg.up) for pg in snapshot.pgs.values())
+    calls = count()
 
-    def count(moves: int) -> bool:
-        nonlocal left
-        left -= 1
-        assert left > 0, f"the search goes on and on: {moves} moves"
+    def counted(moves: int) -> bool:
+        assert next(calls) < most, f"the search goes on and on: {moves} moves"
         return True
-    with giving_way(count):
+    with giving_way(counted):
         return make_plan(snapshot, options)
 
 
@@ -62,10 +62,16 @@ def assert_legal_change(snapshot: Snapshot, change: PgChange) -> None:
     else:   # a freeze has left shards where CRUSH wants others
         assert len(differ) <= len(change.items) <= pool.size and pool.erasure
         assert {source for source, _ in change.items} <= set(pg.raw)
-    gained = set(change.up_after) - set(pg.up)
-    assert change.shards == len(gained) > 0
-    assert all(snapshot.osds[osd].unusable_reason() is None for osd in gained), change
+    _, gains = losses_and_gains(change)
+    assert change.shards == len(gains) > 0
+    for osd in gains:
+        assert snapshot.osds[osd].unusable_reason() is None, change
     assert_no_shard_follows_another(pool, change)
+
+
+def losses_and_gains(change: PgChange) -> Tuple[Set[int], Set[int]]:
+    before, after = set(change.up_before), set(change.up_after)
+    return before - after, after - before
 
 
 def assert_no_shard_follows_another(pool: Pool, change: PgChange) -> None:
@@ -83,15 +89,14 @@ def assert_no_shard_follows_another(pool: Pool, change: PgChange) -> None:
 
 def assert_wanted(snapshot: Snapshot, change: PgChange, options: PlanOptions) -> None:
     """The change keeps within what the options allow."""
+    losses, gains = losses_and_gains(change)
     assert change.pgid not in options.rejected_pgs
     assert options.pool_ids is None or snapshot.pgs[change.pgid].pool in options.pool_ids
     if options.device_classes is not None:
-        assert all(snapshot.osds[osd].device_class in options.device_classes
-                   for osd in set(change.up_before) ^ set(change.up_after)), change
-    if options.sources is not None:
-        assert set(change.up_before) - set(change.up_after) <= options.sources, change
-    if options.targets is not None:
-        assert set(change.up_after) - set(change.up_before) <= options.targets, change
+        classes = {snapshot.osds[osd].device_class for osd in losses | gains}
+        assert classes <= set(options.device_classes), change
+    assert options.sources is None or losses <= options.sources, change
+    assert options.targets is None or gains <= options.targets, change
 
 
 def assert_way(snapshot: Snapshot, plan: Plan, options: PlanOptions) -> None:
@@ -99,8 +104,7 @@ def assert_way(snapshot: Snapshot, plan: Plan, options: PlanOptions) -> None:
     limit = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
     now = Replay(snapshot)
     for change, moves in by_change(plan):
-        assert {m.source for m in moves} == set(change.up_before) - set(change.up_after)
-        assert {m.target for m in moves} == set(change.up_after) - set(change.up_before)
+        assert ({m.source for m in moves}, {m.target for m in moves}) == losses_and_gains(change)
         for move in moves:
             before = (now.utilization(move.source), now.utilization(move.target))
             now.move(move)
@@ -137,16 +141,19 @@ def free_bytes(snapshot: Snapshot, end: Replay, pool: Pool) -> Optional[float]:
     for pg in snapshot.pgs.values():
         for osd in end.up[pg.pgid] if pg.pool == pool.id else ():
             parts[osd] = parts.get(osd, 0.0) + part_of(pg.pgid, pool.pg_num)
-    return min((max(0.0, snapshot.osds[osd].size_bytes * snapshot.full_ratio - end.used[osd])
-                * pool.data_shards / part for osd, part in parts.items()
-                if osd in snapshot.osds and snapshot.osds[osd].has_statistics), default=None)
+    fits = []
+    for osd, part in parts.items():
+        device = snapshot.osds.get(osd)
+        if device and device.has_statistics:
+            room = max(0.0, device.size_bytes * snapshot.full_ratio - end.used[osd])
+            fits.append(room * pool.data_shards / part)
+    return min(fits, default=None)
 
 
 def part_of(pgid: str, pg_num: int) -> float:
     """The part of a pool's bytes that go to a PG: of all values of the last bits of a hash."""
     mask = (1 << (pg_num - 1).bit_length()) - 1
-    number = int(pgid.split(".")[1], 16)
-    found = _numbers(mask, pg_num).count(number)
+    found = _numbers(mask, pg_num).count(pg_number(pgid))
     return max(1, found) / (mask + 1)   # a PG that is about to be merged still has its part
 
 

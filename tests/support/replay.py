@@ -1,6 +1,9 @@
 """Plans carried out on a snapshot by the tests themselves: what is where after each move."""
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
+from statistics import pstdev
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
@@ -31,23 +34,24 @@ class Replay:
 
     def utilizations(self, name: str) -> Dict[int, float]:
         """Utilizations of the OSDs of a set that count: in, with statistics."""
-        return {o.id: self.utilization(o.id) for o in self.snapshot.osds.values()
-                if self.snapshot.set_of(o.id) == name and o.has_statistics and (
-                    o.is_in and not o.drained)}
+        found = {}
+        for osd in self.snapshot.osds.values():
+            counts = osd.has_statistics and osd.is_in and not osd.drained
+            if counts and self.snapshot.set_of(osd.id) == name:
+                found[osd.id] = self.utilization(osd.id)
+        return found
 
     def highest(self, name: str) -> float:
         return max(self.utilizations(name).values())
 
     def stddev(self, name: str) -> float:
-        ratios = list(self.utilizations(name).values())
-        mean = sum(ratios) / len(ratios)
-        return float((sum((u - mean) ** 2 for u in ratios) / len(ratios)) ** 0.5)
+        return pstdev(self.utilizations(name).values())
 
 
 def largest_shard_on(replay: Replay, osd: int) -> int:
     """Bytes of the largest shard that an OSD holds; 0 where it holds none."""
-    return max((replay.snapshot.pgs[pgid].shard_bytes for pgid, up in replay.up.items()
-                if osd in up), default=0)
+    held = [pgid for pgid, up in replay.up.items() if osd in up]
+    return max((replay.snapshot.pgs[pgid].shard_bytes for pgid in held), default=0)
 
 
 def sets_of(snapshot: Snapshot, plan: Plan) -> List[str]:
@@ -75,15 +79,17 @@ def changed_bytes(changes: Iterable[PgChange]) -> int:
 def first_part(plan: Plan, share: float) -> Tuple[PgChange, ...]:
     """The first changes that have at least this share of the plan's bytes."""
     part: List[PgChange] = []
-    while changed_bytes(part) < share * plan.bytes and len(part) < len(plan.changes):
-        part.append(plan.changes[len(part)])
+    for change in plan.changes:
+        if changed_bytes(part) >= share * plan.bytes:
+            break
+        part.append(change)
     return tuple(part)
 
 
 def follow_up(snapshot: Snapshot, changes: Sequence[PgChange]) -> Snapshot:
     """The snapshot once some changes are through: nothing of them is in flight any more."""
     pgs, items = dict(snapshot.pgs), dict(snapshot.upmap_items)
-    used = {osd: 0 for osd in snapshot.osds}
+    used = dict.fromkeys(snapshot.osds, 0)
     for change in changes:
         pg = pgs[change.pgid]
         assert pg.up == change.up_before and pg.raw == change.raw
@@ -102,14 +108,13 @@ def follow_up(snapshot: Snapshot, changes: Sequence[PgChange]) -> Snapshot:
 
 def typical_shard(snapshot: Snapshot, name: str) -> float:
     """Half of the bytes of an OSD set are in shards of at most this size."""
-    sizes = sorted(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
-                   if osd in snapshot.osds and snapshot.set_of(osd) == name)
-    passed = 0
-    for size in sizes:
-        passed += size
-        if 2 * passed >= sum(sizes):
-            return float(size)
-    return 0.0
+    sizes = []
+    for pg in snapshot.pgs.values():
+        mine = [osd for osd in pg.up if osd in snapshot.osds and snapshot.set_of(osd) == name]
+        sizes += [pg.shard_bytes] * len(mine)
+    sizes.sort()
+    passed = list(accumulate(sizes))
+    return float(sizes[bisect_left(passed, passed[-1] / 2)]) if sizes else 0.0
 
 
 def median_size(snapshot: Snapshot, name: str) -> int:

@@ -31,6 +31,12 @@ def kept(harness: Harness, name: str = "p", plan: Any = None) -> Plan:
     return plan
 
 
+def executing(harness: Harness, plan: Any = None, name: str = "p") -> Harness:
+    """Keeps a plan and asks for its execution."""
+    assert harness.balancer.execute(name, kept(harness, name, plan))
+    return harness
+
+
 def idle(cluster: Cluster, planner: Optional[Planner] = None, **options: Any) -> Harness:
     """After a plan that found nothing to do, or whose moves have arrived; `planner` makes it."""
     harness = Harness(cluster, active=True, **options)

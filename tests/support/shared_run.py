@@ -73,14 +73,17 @@ class SharedRun:
 
 def _units(items: Sequence[pytest.Item]) -> List[List[pytest.Item]]:
     """What one process runs as a whole, in order."""
-    return [list(unit) for _, unit in groupby(
-        items, lambda item: _TOGETHER if item.nodeid.startswith(_TOGETHER) else item.nodeid)]
+    return [list(unit) for _, unit in groupby(items, _unit_of)]
+
+
+def _unit_of(item: pytest.Item) -> str:
+    return _TOGETHER if item.nodeid.startswith(_TOGETHER) else item.nodeid
 
 
 def _pairs(items: Iterator[pytest.Item]) -> Iterator[Tuple[pytest.Item, Any]]:
     """Each item with the one after it, None after the last."""
-    item = next(items, None)
-    while item is not None:
-        following = next(items, None)
-        yield item, following
-        item = following
+    for item in items:
+        for following in items:
+            yield item, following
+            item = following
+        yield item, None

@@ -71,10 +71,12 @@ def _choose(crush: Dump, nodes: Sequence[int], type_name: str, num: int, leaf: b
     options = []
     for node in nodes:
         below = nodes_of_type(crush, node, type_name)
-        picks = list(permutations(below, min(num, len(below))))
-        if leaf:
-            picks = [leafs for pick in picks for leafs in product(
-                *[sorted(leaves(crush, n)) for n in pick])]
+        picks: List[Tuple[int, ...]] = []
+        for pick in permutations(below, min(num, len(below))):
+            if leaf:
+                picks += product(*[sorted(leaves(crush, n)) for n in pick])
+            else:
+                picks.append(pick)
         options.append(picks)
     for combination in product(*options):
         yield tuple(n for pick in combination for n in pick)[:size]

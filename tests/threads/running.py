@@ -8,7 +8,7 @@ import tempfile
 import threading
 from concurrent.futures import Future, TimeoutError as Late
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import Osds, PoolPlan, fill
@@ -132,72 +132,36 @@ class Running:
 
 # -- states --------------------------------------------------------------------------------------
 
-def _planning(running: Running) -> None:
-    running.planner.hold()
-    running.command("equilibrium on")
-
-
-def _moving(running: Running) -> None:
-    running.command("equilibrium on")
-
-
-def _limited(running: Running) -> None:
-    running.command("sim backfill rate 0")
-    running.command("equilibrium on")
-    running.run(180.0)
-    assert running.status()["waiting"]
-
-
-def _throttled(running: Running) -> None:
-    """What others move takes up the limit, so that nothing of the module's own moves."""
-    running.command(_SET + "max_misplaced_ratio 0.01")
-    running.command("sim osd reweight 5 0.7")
-    running.run(60.0)
-    _limited(running)
-
-
-def _blocked(running: Running) -> None:
-    running.command("sim flag set norebalance")
-    running.command("equilibrium on")
-
-
-def _waiting(running: Running) -> None:
-    running.command(_SET + "start_delay 3600")
-    running.command("equilibrium on")
-
-
-def _resting(running: Running) -> None:
-    running.command("equilibrium on")
-
-
-STATES: Dict[str, Callable[[Running], None]] = {
-    "planning": _planning, "moving": _moving, "moving at its limit": _limited,
-    "throttled": _throttled, "blocked": _blocked, "waiting": _waiting, "balanced": _resting}
-
-
-def _draining(running: Running) -> None:
-    running.command("equilibrium drain add 0 h1")
-
-
-def _undoing(running: Running) -> None:
-    running.command("equilibrium on")
-    running.run(180.0)
-    running.command("equilibrium off")
-    running.command("equilibrium undo")
-
-
+_LIMITED = ("sim backfill rate 0", "equilibrium on", "sim run 3m")
+#: State → lines that bring the module into it.
+STATES: Dict[str, Sequence[str]] = {
+    "planning": ["equilibrium on"],   # its plan is held
+    "moving": ["equilibrium on"],
+    "moving at its limit": _LIMITED,
+    # moves of others take up the limit: the module cannot move anything
+    "throttled": [_SET + "max_misplaced_ratio 0.01", "sim osd reweight 5 0.7", "sim run 1m",
+                  *_LIMITED],
+    "blocked": ["sim flag set norebalance", "equilibrium on"],
+    "waiting": [_SET + "start_delay 3600", "equilibrium on"],
+    "balanced": ["equilibrium on"]}
 #: States of the operator's making, which the loop calls by another name.
-OPERATIONS: Dict[str, Callable[[Running], None]] = {"draining": _draining, "undoing": _undoing}
+OPERATIONS: Dict[str, Sequence[str]] = {
+    "draining": ["equilibrium drain add 0 h1"],
+    "undoing": ["equilibrium on", "sim run 3m", "equilibrium off", "equilibrium undo"]}
 
 
 def reach(running: Running, state: str) -> None:
     """Brings the module into a state."""
+    if state == "planning":
+        running.planner.hold()
+    for line in {**STATES, **OPERATIONS}[state]:
+        running.command(line)
     if state in OPERATIONS:
-        OPERATIONS[state](running)
         return
-    STATES[state](running)
-    assert state.startswith(running.session.module.balancer.status.state), (
-        running.status()["reason"])
+    status = running.status()
+    assert state.startswith(status["state"]), status["reason"]
+    if "sim backfill rate 0" in STATES[state]:
+        assert status["waiting"]
 
 
 # -- events --------------------------------------------------------------------------------------
@@ -225,14 +189,25 @@ def _shut_down(running: Running, between: bool) -> None:
 
 #: Events for which a plan named `p` must be there.
 OF_PLANS = ("execute", "reset")
-EVENTS: Dict[str, Callable[[Running, bool], None]] = {
-    "off": _line("equilibrium off"), "on": _line("equilibrium on"),
-    "execute": _line("equilibrium execute p"), "reset": _line("equilibrium reset"),
-    "window": _line(_SET + "begin_time 1200"), "flag": _line("sim flag set nobackfill"),
-    "builtin": _line("sim balancer on"), "monitor": _line("sim mon down"),
-    "failover": _die, "shutdown": _shut_down}
-#: Events about data that is to leave OSDs or to come back.
-OPERATING: Dict[str, Callable[[Running, bool], None]] = {
-    "drain add": _line("equilibrium drain add 3"), "drain rm": _line("equilibrium drain rm 0 h1"),
-    "undo": _line("equilibrium undo"), "cancel": _line("equilibrium cancel"),
-    "freeze": _line("equilibrium freeze")}
+_LINES = {
+    "off": "equilibrium off",
+    "on": "equilibrium on",
+    "execute": "equilibrium execute p",
+    "reset": "equilibrium reset",
+    "window": _SET + "begin_time 1200",
+    "flag": "sim flag set nobackfill",
+    "builtin": "sim balancer on",
+    "monitor": "sim mon down"}
+#: About data that is to leave OSDs or to come back.
+_OPERATING = {
+    "drain add": "equilibrium drain add 3",
+    "drain rm": "equilibrium drain rm 0 h1",
+    "undo": "equilibrium undo",
+    "cancel": "equilibrium cancel",
+    "freeze": "equilibrium freeze"}
+Happen = Callable[[Running, bool], None]
+EVENTS: Dict[str, Happen] = {
+    **{name: _line(line) for name, line in _LINES.items()},
+    "failover": _die,
+    "shutdown": _shut_down}
+OPERATING: Dict[str, Happen] = {name: _line(line) for name, line in _OPERATING.items()}

@@ -69,19 +69,25 @@ def test_nothing_is_sent_after_its_answer(beginning: str, off_seed: int,
     line = rng.randrange(lines_of(beginning, run_mgr))
     fails = rng.random() < 0.7
     running = run_mgr()
-    moment = BetweenLines(running.session)
 
     def off() -> None:
         running.in_between("equilibrium off")
         if fails:
             running.session.mgr.process.kill()
-    moment.arm(line, off)
+    where = disturb(running, beginning, line, off)
+    assert not running.broken(), f"off at {where}, the mgr dies: {fails}"
+    assert running.session.module.balancer.execution is None or not running.is_off()
+
+
+def disturb(running: Running, beginning: str, line: int, action: Callable[[], None]) -> str:
+    """Calls `action` at a line of the rounds and runs until all data has arrived; returns where."""
+    moment = BetweenLines(running.session)
+    moment.arm(line, action)
     BEGINNINGS[beginning](running)
     running.run(SOON)
     running.command("sim backfill rate 1G")
     running.run(900.0)
-    assert not running.broken(), f"off at {moment.where}{', the mgr dies' if fails else ''}"
-    assert running.session.module.balancer.execution is None or not running.is_off()
+    return moment.where
 
 
 _DRAINED = frozenset((2, 3))   # host h1
@@ -113,7 +119,6 @@ def test_nothing_goes_to_them_after_its_answer(beginning: str, off_seed: int,
                                                run_mgr: Callable[..., Running]) -> None:
     line = random.Random(f"drain {off_seed}").randrange(lines_of(beginning, run_mgr))
     running, answered = run_mgr(), []
-    moment = BetweenLines(running.session)
 
     def add() -> None:
         answer = running.post("equilibrium drain add h1")
@@ -123,10 +128,7 @@ def test_nothing_goes_to_them_after_its_answer(beginning: str, off_seed: int,
             assert answer.result(_GRACE_SECONDS)[0] == 0
         except Late:   # it waits for this very thread
             pass
-    moment.arm(line, add)
-    BEGINNINGS[beginning](running)
-    running.run(SOON)
-    running.command("sim backfill rate 1G")
-    running.run(900.0)
-    assert answered and not running.broken()
-    assert brought(running, answered[0]) == [], f"drain add at {moment.where}"
+    where = disturb(running, beginning, line, add)
+    assert answered
+    assert not running.broken()
+    assert brought(running, answered[0]) == [], f"drain add at {where}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import sys
-from typing import Callable, Iterator, List
+from typing import Callable, Iterator
 
 import pytest
 
@@ -17,30 +17,90 @@ _COMMANDS_A_STEP = 4
 _LONGEST_STEP_SECONDS = 120.0
 #: Real seconds after which Python hands the interpreter on; its default is 5 ms.
 _SWITCH_SECONDS = 1e-5
-_SET = "config set mgr mgr/equilibrium/"
 _NAMES = ("p", "q", "r", "p", "../x", "", "a" * 70)
-_WORDS: List[str] = [
-    "status", "status --format json", "status --format xml", "eval", "eval {plan}", "eval rbd",
-    "eval --format json", "optimize {plan}", "optimize {plan} --replace",
-    "optimize {plan} rbd fs --replace",
-    "optimize {plan} nothing", "optimize {plan} --max-moves 3", "optimize {plan} --max-moves -1",
-    "optimize {plan} --max-bytes 100G --replace", "optimize {plan} --max-bytes lots",
-    "optimize {plan} --device-class hdd", "optimize {plan} --device-class tape",
-    "optimize {plan} --aim even --replace", "optimize {plan} --aim odd", "show {plan}",
-    "show {plan} --format json", "execute {plan}", "execute {plan}", "ls", "rm {plan}", "reset",
-    "dump {plan}", "on", "on", "on", "off", "off", "pool ls", "pool add rbd", "pool add nothing",
-    "pool rm rbd", "pool rm fs", "explain", "explain osd.1", "explain 1.0", "explain fs",
-    "explain what", "history", "dump-state", "dump-state --anonymous", "nonsense", "",
-    "drain add 0", "drain add osd.1 h2", "drain add nothing", "drain rm 0", "drain rm 0 1 h2",
-    "drain ls", "drain ls --format json", "undo", "undo {plan}", "undo --since 1h",
-    "undo --dry-run", "cancel", "cancel {plan}", "cancel --dry-run", "freeze", "freeze --dry-run",
-    "metrics"]
-_OTHERS = [
-    _SET + "sleep_interval 10", _SET + "sleep_interval 60", _SET + "max_misplaced_ratio 0.05",
-    _SET + "max_misplaced_ratio 1", _SET + "min_gain 0", _SET + "aim even", _SET + "aim space",
-    _SET + "device_classes ssd", _SET + "device_classes ''", _SET + "active true",
-    _SET + "active false",
-    "osd set norebalance", "osd unset norebalance", "balancer on", "balancer off", "osd set noout"]
+_WORDS = """
+status
+status --format json
+status --format xml
+eval
+eval {plan}
+eval rbd
+eval --format json
+optimize {plan}
+optimize {plan} --replace
+optimize {plan} rbd fs --replace
+optimize {plan} nothing
+optimize {plan} --max-moves 3
+optimize {plan} --max-moves -1
+optimize {plan} --max-bytes 100G --replace
+optimize {plan} --max-bytes lots
+optimize {plan} --device-class hdd
+optimize {plan} --device-class tape
+optimize {plan} --aim even --replace
+optimize {plan} --aim odd
+show {plan}
+show {plan} --format json
+execute {plan}
+execute {plan}
+ls
+rm {plan}
+reset
+dump {plan}
+on
+on
+on
+off
+off
+pool ls
+pool add rbd
+pool add nothing
+pool rm rbd
+pool rm fs
+explain
+explain osd.1
+explain 1.0
+explain fs
+explain what
+history
+dump-state
+dump-state --anonymous
+nonsense
+drain add 0
+drain add osd.1 h2
+drain add nothing
+drain rm 0
+drain rm 0 1 h2
+drain ls
+drain ls --format json
+undo
+undo {plan}
+undo --since 1h
+undo --dry-run
+cancel
+cancel {plan}
+cancel --dry-run
+freeze
+freeze --dry-run
+metrics
+""".splitlines()   # the first is empty
+_OTHERS = """\
+config set mgr mgr/equilibrium/sleep_interval 10
+config set mgr mgr/equilibrium/sleep_interval 60
+config set mgr mgr/equilibrium/max_misplaced_ratio 0.05
+config set mgr mgr/equilibrium/max_misplaced_ratio 1
+config set mgr mgr/equilibrium/min_gain 0
+config set mgr mgr/equilibrium/aim even
+config set mgr mgr/equilibrium/aim space
+config set mgr mgr/equilibrium/device_classes ssd
+config set mgr mgr/equilibrium/device_classes ''
+config set mgr mgr/equilibrium/active true
+config set mgr mgr/equilibrium/active false
+osd set norebalance
+osd unset norebalance
+balancer on
+balancer off
+osd set noout
+""".splitlines()
 
 
 @pytest.fixture

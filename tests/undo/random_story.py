@@ -19,13 +19,30 @@ from mgr_stub.monitor.monitor import MGR
 _SETTINGS = ("config set mgr mgr/equilibrium/start_delay 0",
              "config set mgr mgr/equilibrium/pg_cooldown 0",
              "config set mgr mgr/equilibrium/max_misplaced_ratio 0.1", "sim backfill rate 40M")
-#: An undo that undoes what came before it makes the rest of the story shorter: the last ones of
-#: these are rarer.
-_STEPS = ("plan", "plan", "on", "plan", "on", "cancel", "undo", "rm", "fail", "fail at", "freeze",
-          "drain", "undo since", "undo plan")
-_OF_OTHERS = ("others",)
-_OF_THE_MAP = ("out", "in", "reweight", "crush reweight")
-_POINTS = ("before-send", "after-send", "before-store", "after-store", "after-map")
+_PLAN = ("try equilibrium optimize p{new} --max-moves {moves}; sim run 1m;"
+         " try equilibrium execute p{new}")
+_ON = "try equilibrium on; sim run {minutes}m; try equilibrium off"
+#: An undo that undoes what came before it makes the rest of the story shorter: these are rare.
+_STEPS = (
+    _PLAN, _PLAN, _PLAN, _ON, _ON, "try equilibrium cancel", "try equilibrium undo",
+    "try equilibrium rm p{old}",
+    "sim mgr fail takeover=10s", "sim mgr fail at {point} {count} takeover=10s; " + _PLAN,
+    "try equilibrium freeze",
+    "try equilibrium drain add {osd}; sim run {minutes}m; try equilibrium drain rm {osd}",
+    "try equilibrium undo --since {span}", "try equilibrium undo p{old}")
+#: What else may happen: somebody removes upmap items, or OSDs go out and in and get other weights.
+_OF_COMPANY = {
+    "alone": (),
+    "others": ("ceph osd rm-pg-upmap-items {pgid}",),
+    "map_changes": ("sim osd out {osd}", "sim osd in {osd}", "sim osd reweight {osd} {weight}",
+                    "sim osd crush-reweight {osd} {weight}")}
+_CHOICES: Dict[str, Tuple[object, ...]] = {
+    "moves": (5, 20, 60),
+    "minutes": (5, 20),
+    "count": (1, 3, 20),
+    "span": ("10m", "1h", "3h"),
+    "weight": (0.4, 0.8, 1),
+    "point": ("before-send", "after-send", "before-store", "after-store", "after-map")}
 DAY = 86400.0
 
 Items = Dict[str, Tuple[Tuple[int, int], ...]]
@@ -40,11 +57,9 @@ class Moment(NamedTuple):
 
 
 class Story:
-    """All rules of safety are held. `others`: somebody else sets and removes upmap items;
-    `map_changes`: OSDs go out and in, and get other weights."""
+    """Holds all rules of safety in any company."""
 
-    def __init__(self, seed: int, folder: Path, others: bool = False,
-                 map_changes: bool = False) -> None:
+    def __init__(self, seed: int, folder: Path, company: str) -> None:
         self.rng = random.Random(f"undo {seed}")
         self.session = clusters.session_of(clusters.WITH_EMPTY_PGS, seed, folder)
         for line in _SETTINGS:
@@ -54,19 +69,15 @@ class Story:
         self.watch = Watch(self.session)
         self.session.host.observers.append(lambda _: self.watch(self.session))
         self.session.simulation.monitor.observers.append(self._on_command)
-        self.steps = (*_STEPS, *(_OF_OTHERS if others else ()),
-                      *(_OF_THE_MAP if map_changes else ()))
+        self.steps = (*_STEPS, *_OF_COMPANY[company])
         self.touched: List[str] = []   # PGs that others have changed
         self.sent: List[LoggedCommand] = []
         self.moments: List[Moment] = []
-        self.executed: List[str] = []   # plans, in the order in which they were
         self.made = 0
 
     def _on_command(self, entry: LoggedCommand) -> None:
-        module = self.session.module
-        if entry.sender != MGR or entry.prefix not in (SET_ITEMS, REMOVE_ITEMS) or module is None:
-            return
-        self.sent.append(entry)
+        if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
+            self.sent.append(entry)
 
     def tell(self, steps: int) -> None:
         for _ in range(steps):
@@ -74,54 +85,19 @@ class Story:
             self._step(self.rng.choice(self.steps))
             self.run(self.rng.choice((30.0, 400.0, 1500.0)))
 
-    def _step(self, what: str) -> None:
-        rng, osds = self.rng, sorted(self.session.cluster.map.osds)
-        if what == "plan":
-            self._execute()
-        elif what == "on":
-            self.play("try equilibrium on")
-            self.run(rng.choice((300.0, 1200.0)))
-            self.play("try equilibrium off")
-        elif what == "rm" and self.executed:
-            self.play(f"try equilibrium rm {self.executed[-1]}")
-        elif what == "fail":
-            self.play("sim mgr fail takeover=10s")
-        elif what == "fail at":
-            self.play(f"sim mgr fail at {rng.choice(_POINTS)} {rng.choice((1, 3, 20))}"
-                      " takeover=10s")
-            self._execute()
-        elif what == "others":
-            self._let_others_change()
-        elif what == "drain":
-            osd = rng.choice(osds)
-            self.play(f"try equilibrium drain add osd.{osd}")
-            self.run(rng.choice((200.0, 1500.0)))
-            self.play(f"try equilibrium drain rm osd.{osd}")
-        elif what == "undo since":
-            self.play(f"try equilibrium undo --since {rng.choice(('10m', '1h', '3h'))}")
-        elif what == "undo plan" and self.executed:
-            self.play(f"try equilibrium undo {rng.choice(self.executed)}")
-        elif what in ("out", "in"):
-            self.play(f"sim osd {what} {rng.choice(osds)}")
-        elif what in ("reweight", "crush reweight"):
-            self.play(f"sim osd {what.replace(' ', '-')} {rng.choice(osds)}"
-                      f" {rng.choice(('0.4', '0.8', '1'))}")
-        elif what in ("cancel", "undo", "freeze"):
-            self.play(f"try equilibrium {what}")
-
-    def _execute(self) -> None:
-        self.made += 1
-        name = f"p{self.made}"
-        self.play(f"try equilibrium optimize {name} --max-moves {self.rng.choice((5, 20, 60))}")
-        self.run(60.0)
-        self.executed.append(name)   # what it sends may be sent before it has answered
-        self.play(f"try equilibrium execute {name}")
-
-    def _let_others_change(self) -> None:
+    def _step(self, lines: str) -> None:
         present = sorted(self.session.cluster.map.upmap_items)
-        if present:
+        if "{pgid}" in lines:
+            if not present:
+                return
             self.touched.append(self.rng.choice(present))
-            self.play(f"ceph osd rm-pg-upmap-items {self.touched[-1]}")
+        words = {name: self.rng.choice(choice) for name, choice in _CHOICES.items()}
+        words["old"] = self.rng.randint(1, self.made + 1)   # the last may not be there
+        self.made += "{new}" in lines
+        told = lines.format(osd=self.rng.choice(sorted(self.session.cluster.map.osds)),
+                            pgid="".join(self.touched[-1:]), new=self.made, **words)
+        for line in told.split("; "):
+            self.play(line)
 
     def play(self, line: str) -> None:
         drive.play(self.session, self.watch, line)
@@ -136,30 +112,37 @@ class Story:
         self.play("try equilibrium off")
         self.run(DAY)
 
-    def undo(self, what: str = "", since: float = 0.0) -> Dict[str, str]:
-        """Takes changes back, those of a plan or all `since` a moment (seconds since the epoch),
-        often over a failover, and waits until nothing is left of it; pgid → why it is not
-        restored."""
-        for _ in range(5):   # a span is of the moment at which it is asked for
-            span = what or f"--since {math.ceil(self.now().at - since)}s"
-            line = f"equilibrium undo {span} --format json"
-            self.watch.judge.silence.on_answer("equilibrium undo", 0)
-            code, out, _ = self.session.command(line)
-            if code != -errno.EAGAIN:
-                break
-            self.run(60.0)
+    def undo(self, since: float) -> Dict[str, str]:
+        """Takes back all changes since a moment (seconds since the epoch), often over a failover,
+        and waits for the end; returns pgid → why a PG is not restored."""
+        code, answer = self._undone(since)
         assert code in (0, -errno.ENOENT)
-        answer: Dict[str, Any] = json.loads(out) if code == 0 else {"not_restored": []}
         self.run(self.rng.choice((1.0, 30.0, 600.0)))
+        rows: List[Dict[str, str]] = answer.get("not_restored", [])
+        if answer.get("plan"):
+            rows += self._dropped()
         if self.rng.random() < 0.5:
             self.play("sim mgr fail takeover=10s")
         self.run(5 * DAY)
-        found = {row["pgid"]: row["reason"] for row in answer["not_restored"]}
-        last = json.loads(self.session.command(
-            "equilibrium status --format json")[1])["last_execution"] or {"dropped": []}
         if answer.get("plan"):
-            found.update({row["pgid"]: row["reason"] for row in last["dropped"]})
-        return found
+            rows += self._dropped()
+        return {row["pgid"]: row["reason"] for row in rows}
+
+    def _dropped(self) -> List[Dict[str, str]]:
+        """PGs that the last execution has dropped; the next mgr does not know an ended one."""
+        status = json.loads(self.session.command("equilibrium status --format json")[1])
+        last: Dict[str, Any] = status["last_execution"] or {}
+        return last.get("dropped", [])
+
+    def _undone(self, since: float) -> Tuple[int, Dict[str, Any]]:
+        for _ in range(5):
+            span = math.ceil(self.now().at - since)   # counted from this moment
+            self.watch.judge.silence.on_answer("equilibrium undo", 0)
+            code, out, _ = self.session.command(f"equilibrium undo --since {span}s --format json")
+            if code != -errno.EAGAIN:
+                break
+            self.run(60.0)
+        return code, json.loads(out or "{}")
 
     def now(self) -> Moment:
         return Moment(self.session.simulation.clock.now,

@@ -18,8 +18,10 @@ LOG = logging.getLogger("test")
 
 def row(number: int, plan: str = "p", size: int = 3) -> ChangeRow:
     osds = tuple(range(number, number + size))
-    return ChangeRow(1000.0 + number, plan, BALANCE if plan == "p" else UNDO, 1000.0, number,
-                     f"1.{number:x}", osds, (), tuple((osd, osd + 1000) for osd in osds), 3)
+    after = tuple((osd, osd + 1000) for osd in osds)
+    kind = BALANCE if plan == "p" else UNDO
+    return ChangeRow(1000.0 + number, plan, kind, 1000.0, number, f"1.{number:x}", osds, (), after,
+                     3)
 
 
 def log_on(kv: KeyValueStore) -> ChangeLog:
@@ -43,20 +45,14 @@ def written(kv: KeyValueStore, batches: List[List[ChangeRow]]) -> ChangeLog:
     return log
 
 
-def test_rows_are_read_again_as_they_were() -> None:
-    kv = KeyValueStore()
-    rows = [row(number, "p" if number % 7 else "q") for number in range(700)]
-    written(kv, [rows[:1], rows[1:300], rows[300:]])
-    assert log_on(kv).rows() == rows
-
-
 def test_the_oldest_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_log, "MOST_ROWS", 1000)
     kv = KeyValueStore()
     rows = [row(number) for number in range(2600)]
     written(kv, [rows[start:start + 130] for start in range(0, 2600, 130)])
     found = log_on(kv).rows()
-    assert 700 <= len(found) <= 1000 and found == rows[-len(found):]
+    assert 700 <= len(found) <= 1000
+    assert found == rows[-len(found):]
     assert len([key for key in kv.values if key.startswith("changes/")]) <= 5
 
 
@@ -72,18 +68,17 @@ def test_no_value_passes_the_limit_of_the_store() -> None:
                                    '{"version": 1, "packed": "eJyrrgUAAXUA+Q=="}'])
 def test_a_damaged_part_leaves_the_others(value: str) -> None:
     kv = KeyValueStore()
-    rows = [row(number) for number in range(600)]
+    rows = [row(number, "p" if number % 7 else "q") for number in range(600)]
     written(kv, [rows])
     kv.values["changes/2"] = value
     assert log_on(kv).rows() == rows[:250] + rows[500:]
 
 
 def test_what_the_monitor_kept_in_part_stands_as_it_is() -> None:
-    kv = KeyValueStore()
-    store = BufferedKvStore(kv, LOG)
-    log, sent = ChangeLog(store), [row(1), row(2), row(3)]
+    log, sent = log_on(KeyValueStore()), [row(1), row(2), row(3)]
     log.append(sent, 1000.0)
-    assert log.is_sending(1030.0) and not log.is_sending(1061.0)
+    assert log.is_sending(1030.0)
+    assert not log.is_sending(1061.0)
     settled(log, sent, {"1.1": sent[0].after[:1], "1.3": sent[2].after})
     assert not log.is_sending(1030.0)
     assert [one.after for one in log.rows()] == [sent[0].after[:1], sent[1].after, sent[2].after]
@@ -91,14 +86,16 @@ def test_what_the_monitor_kept_in_part_stands_as_it_is() -> None:
 
 def test_what_the_monitor_took_away_whole_stands_as_it_is() -> None:
     """It drops all pairs of a PG where they would break its rule, those of before too."""
-    log, had = ChangeLog(BufferedKvStore(KeyValueStore(), LOG)), ((1, 7),)
+    log, had = log_on(KeyValueStore()), ((1, 7),)
     sent = row(1)._replace(before=had, after=(*had, (2, 8)))
     log.append([sent], 1000.0)
     settled(log, [sent], {}, 42)
-    assert [one.after for one in log.rows()] == [()] and log.epoch == 42
+    assert [one.after for one in log.rows()] == [()]
+    assert log.epoch == 42
     log.append([sent._replace(before=())], 1000.0)
     settled(log, [sent], {}, 41)
-    assert log.rows()[1].after == sent.after and log.epoch == 42
+    assert log.rows()[1].after == sent.after
+    assert log.epoch == 42
 
 
 def test_a_batch_is_known_before_it_is_sent() -> None:
@@ -137,7 +134,8 @@ def test_a_mgr_that_dies_in_its_first_batch_has_told_which_episode_it_was_of() -
     harness.gateway.before_hand_over = die
     assert harness.balancer.execute("p", plan)
     harness.round()
-    assert len(begun) > 3 and len(set(begun[1:])) == 1
+    assert len(begun) > 3
+    assert len(set(begun[1:])) == 1
 
 
 def test_what_was_not_sent_after_all_is_taken_out() -> None:

@@ -1,6 +1,7 @@
-"""A long log: commands read only the parts of it that can matter, and answer as with a short one."""
+"""A long log: commands read only the parts that can matter, and answer as with a short one."""
 from __future__ import annotations
 
+from itertools import cycle, islice
 from typing import Any, List
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from equilibrium_mgr.undo import change_log
 from equilibrium_mgr.undo.change_log import ChangeRow
 from mgr_stub.console.session import Session
+from tests.commands.asking import run
 
 _PARTS = 20
 
@@ -15,18 +17,22 @@ _PARTS = 20
 def opened(long: bool) -> Session:
     """The demo cluster: plan p waits half-way, and CRUSH moves PGs that were never sent."""
     session = Session.from_state(None)
-    log, pool = session.module.balancer.changes(), min(session.cluster.map.pools)
+    pool = min(session.cluster.map.pools)
     pgids = [pgid for pgid in session.cluster.pgs if pgid.startswith(f"{pool}.")]
-    for number in range(_PARTS if long else 0):
-        log._add([ChangeRow(1000.0 * number, f"old-{number}", "balance", 1000.0 * number, 7,
-                            pgids[place % len(pgids)], (1, 2, 3), (), ((1, 99),), 1)
-                  for place in range(change_log._ROWS_A_PART)])
-    for line in ("config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 1M",
-                 "equilibrium optimize p", "sim run 60s", "equilibrium execute p", "sim run 20m",
-                 "sim osd out 1", "sim run 2m"):
-        code, _, message = session.command(line)
-        assert code == 0, message
+    if long:
+        add_old_parts(session.module.balancer.changes(), pgids)
+    run(session, "config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 1M",
+        "equilibrium optimize p", "sim run 60s", "equilibrium execute p", "sim run 20m",
+        "sim osd out 1", "sim run 2m")
     return session
+
+
+def add_old_parts(log: change_log.ChangeLog, pgids: List[str]) -> None:
+    for number in range(_PARTS):
+        at = 1000.0 * number
+        rows = [ChangeRow(at, f"old-{number}", "balance", at, 7, pgid, (1, 2, 3), (), ((1, 99),), 1)
+                for pgid in islice(cycle(pgids), change_log._ROWS_A_PART)]
+        log._add(rows)
 
 
 @pytest.mark.parametrize("line, most", [

@@ -25,7 +25,7 @@ def under_way(cluster: Optional[Cluster] = None, count: int = 4, **options: Any)
     assert harness.balancer.execute("p", plan._replace(changes=plan.changes[:count]))
     harness.round()
     harness.balancer.stop_plan("p")
-    assert len(harness.gateway.sent) == count
+    assert len(harness.sent) == count
     harness.gateway.batches.clear()
     return harness
 
@@ -41,7 +41,7 @@ def test_neither_the_delay_of_a_new_mgr_nor_the_built_in_balancer_stops_it() -> 
     again.gateway.builtin = True
     execute(again, back())
     again.round(5)
-    assert len(again.gateway.sent) == 4
+    assert len(again.sent) == 4
 
 
 @pytest.mark.parametrize("trouble", ["no monitor", "old clients"])
@@ -51,8 +51,9 @@ def test_nothing_goes_without_a_monitor_that_keeps_it(trouble: str) -> None:
     if trouble == "no monitor":
         harness.gateway.connected = False
     else:
-        harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
-    assert harness.round(5) == "blocked" and harness.gateway.sent == []
+        harness.cluster.extra["require_min_compat_client"] = "jewel"
+    assert harness.round(5) == "blocked"
+    assert harness.sent == []
 
 
 def test_it_ends_at_once_and_waits_for_nothing_on_its_way() -> None:
@@ -60,9 +61,10 @@ def test_it_ends_at_once_and_waits_for_nothing_on_its_way() -> None:
     execute(harness, back(1))
     harness.round(5)
     harness.round(5)
-    assert harness.balancer.execution is None
-    entry = harness.balancer.status.history[-1]
-    assert entry["outcome"] == "completed" and entry["why"] == "'ceph equilibrium cancel'"
+    assert harness.execution is None
+    entry = harness.history[-1]
+    assert entry["outcome"] == "completed"
+    assert entry["why"] == "'ceph equilibrium cancel'"
     assert entry["moves"] == 0
 
 
@@ -75,7 +77,8 @@ def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:
     harness.round(5)
     harness.round(5)
     last = harness.balancer.status.last_execution
-    assert last is not None and len(last["dropped"]) == 1
+    assert last is not None
+    assert len(last["dropped"]) == 1
     assert last["outcome"] == "completed: all but 1 PG (CRUSH maps the PG differently now)"
 
 

@@ -31,7 +31,8 @@ def undoing(session: Session) -> Session:
 def test_a_drain_of_what_is_taken_back_waits_for_the_undo(undoing: Session) -> None:
     osd = min(gained(undoing))
     code, message = refused(undoing, f"drain add {osd}")
-    assert code == errno.EBUSY and f"takes shards back to osd.{osd}" in message
+    assert code == errno.EBUSY
+    assert f"takes shards back to osd.{osd}" in message
     assert "'ceph equilibrium rm undo-1' stops it" in message
     assert asked(undoing, "status")["drains"]["osds"] == []
     said(undoing, "equilibrium rm undo-1")
@@ -49,7 +50,8 @@ def test_a_drain_of_others_begins_once_the_undo_is_done(undoing: Session) -> Non
     said(undoing, "sim backfill rate 1G")
     undoing.host.run_for(14400.0)
     listed = asked(undoing, "drain ls")
-    assert listed["safe_to_stop"] and listed["waits_for_plan"] is None
+    assert listed["safe_to_stop"]
+    assert listed["waits_for_plan"] is None
 
 
 def test_what_returns_a_shard_to_a_drained_osd_stops_nothing(session: Session) -> None:

@@ -38,7 +38,9 @@ def asked(session: Session, line: str) -> Dict[str, Any]:
 
 def refused(session: Session, line: str) -> Tuple[int, str]:
     code, out, message = session.command(f"equilibrium {line}")
-    assert code < 0 and out == "" and "\n" not in message.strip()
+    assert code < 0
+    assert out == ""
+    assert "\n" not in message.strip()
     return -code, message
 
 
@@ -64,16 +66,21 @@ def half_way(session: Session) -> Dict[str, Any]:
 def test_undo_restores_every_pair(session: Session) -> None:
     before = half_way(session)
     shown = asked(session, "undo --dry-run")
-    assert shown["state"] == "dry-run" and shown["plan"] is None
-    assert shown["not_begun_pgs"] and shown["under_way_pgs"] and shown["shards"]
+    assert shown["state"] == "dry-run"
+    assert shown["plan"] is None
+    assert shown["not_begun_pgs"]
+    assert shown["under_way_pgs"]
+    assert shown["shards"]
     assert asked(session, "status")["execution"]["plan"] == "p"   # it goes on
     answer = asked(session, "undo")
     assert (answer["plan"], answer["stopped_plan"], answer["of"]) == ("undo-1", "p", "plan 'p'")
-    assert answer["pgs"] == shown["pgs"] and answer["not_restored"] == []
+    assert answer["pgs"] == shown["pgs"]
+    assert answer["not_restored"] == []
     settle(session)
     assert items(session) == before
     again = asked(session, "undo p")
-    assert again["pgs"] == 0 and again["plan"] is None
+    assert again["pgs"] == 0
+    assert again["plan"] is None
 
 
 def test_cancel_leaves_what_has_begun(session: Session) -> None:
@@ -82,15 +89,19 @@ def test_cancel_leaves_what_has_begun(session: Session) -> None:
               if any(transfer.copied for transfer in pg.transfers.values())}
     held = {pgid: session.cluster.pgs[pgid].held for pgid in session.cluster.pgs}
     answer = asked(session, "cancel")
-    assert answer["kind"] == "cancel" and answer["not_begun_pgs"] == answer["pgs"] > 0
-    assert answer["shards"] == 0 and answer["bytes"] == 0 and answer["stopped_plan"] == "p"
+    assert answer["kind"] == "cancel"
+    assert answer["not_begun_pgs"] == answer["pgs"] > 0
+    assert answer["shards"] == 0
+    assert answer["bytes"] == 0
+    assert answer["stopped_plan"] == "p"
     session.host.run_for(5.0)
     assert {pg.pgid for pg in session.cluster.unclean.values()} <= moving
     settle(session)
     arrived = {pgid for pgid, pg in session.cluster.pgs.items() if set(pg.held) != set(held[pgid])}
     assert arrived <= moving
     history = asked(session, "history")["episodes"]
-    assert history[0]["outcome"] == "stopped" and "cancel" in history[0]["outcome_reason"]
+    assert history[0]["outcome"] == "stopped"
+    assert "cancel" in history[0]["outcome_reason"]
 
 
 def test_automatic_balancing_has_to_be_off(session: Session) -> None:
@@ -98,7 +109,8 @@ def test_automatic_balancing_has_to_be_off(session: Session) -> None:
     session.host.run_for(1200.0)
     for command in ("undo", "cancel", "undo --dry-run", "cancel --dry-run"):
         code, message = refused(session, command)
-        assert code == errno.EPERM and "'ceph equilibrium off'" in message
+        assert code == errno.EPERM
+        assert "'ceph equilibrium off'" in message
     said(session, "equilibrium off")
     assert asked(session, "undo --dry-run")["of"].startswith("automatic balancing of 2026-")
     answer = asked(session, "undo automatic")

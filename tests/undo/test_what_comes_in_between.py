@@ -28,7 +28,7 @@ def arrived(count: int) -> Cluster:
     """PGs that upmap items have moved from osd.0 to osd.2."""
     cluster = Cluster(hosts(8)).pool(1, size=2)
     for number in range(count):
-        cluster.pg(f"1.{number:x}", MOVED, num_bytes=GIB, objects=10, items=[(0, 2)])
+        cluster.pg(f"1.{number:x}", MOVED, num_bytes=GIB, objects=10, items="0>2")
     return cluster
 
 
@@ -61,8 +61,8 @@ def test_it_counts_as_planned_and_sent() -> None:
 
 def test_the_same_osds_by_other_items_are_not_what_the_pg_had() -> None:
     """As where others have written more pairs than they needed."""
-    cluster = Cluster(hosts(8)).pool(1, size=2).pg("1.0", (3, 2), objects=10,
-                                                   items=[(0, 3), (1, 2)])
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg("1.0", "3 2", objects=10,
+                                                   items="0>3 1>2")
     change = PgChange("1.0", RAW, (3, 2), (2, 3), ((0, 2), (1, 3)), 0, GIB, 10)
     snapshot = cluster.snapshot()
     assert next_batch(snapshot, [change], FREE, {}, kind=UNDO).send == [change]

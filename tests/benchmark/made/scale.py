@@ -6,6 +6,8 @@ from bisect import bisect
 from itertools import accumulate
 from typing import Any, Dict, List
 
+from tests.support.clusters.crush_maps import crush_map
+from tests.support.rules import HOST_RULE
 from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.snapshot.model import PgRecord, Reading
@@ -24,43 +26,31 @@ def large_reading(osds: int, pools: int, seed: int = 1, pgs: int = 0) -> Reading
     is, the devices are equally full.
     """
     rng = random.Random(seed)
-    hosts = -(-osds // _PER_HOST)
     sizes = [rng.choice(_DEVICE_TIB) * TIB for _ in range(osds)]
     up, records = _place(rng, sizes, pools, pgs or -(-osds * SHARDS_PER_OSD // _SIZE))
     used = [10 * GIB] * osds
     for pgid, members in up.items():
         for osd in members:
             used[osd] += records[pgid].num_bytes
-    buckets = [_host(number, sizes) for number in range(hosts)]
-    buckets.append({"id": -1, "name": "default", "type_id": 11, "type_name": "root", "items": [
-        {"id": bucket["id"], "weight": sum(item["weight"] for item in bucket["items"])}
-        for bucket in buckets]})
-    crush = {
-        "devices": [{"id": osd, "name": f"osd.{osd}", "class": "hdd"} for osd in range(osds)],
-        "types": [{"type_id": 0, "name": "osd"}, {"type_id": 1, "name": "host"},
-                  {"type_id": 11, "name": "root"}],
-        "buckets": buckets, "choose_args": {},
-        "rules": [{"rule_id": 0, "rule_name": "replicated", "type": 1, "steps": [
-            {"op": "take", "item": -1, "item_name": "default"},
-            {"op": "chooseleaf_firstn", "num": 0, "type": "host"}, {"op": "emit"}]}]}
+    numbers = range(osds)
+    tree = {f"host h{first // _PER_HOST}": numbers[first:first + _PER_HOST]
+            for first in range(0, osds, _PER_HOST)}
+    weights = {osd: size // TIB for osd, size in enumerate(sizes)}
+    crush = crush_map({"root default": tree}, {0: HOST_RULE}, weights=weights)
     pg_num = len(up) // pools
     osd_map = {
-        "epoch": 5, "crush_version": 1, "require_min_compat_client": "luminous",
+        "epoch": 5,
+        "crush_version": 1,
+        "require_min_compat_client": "luminous",
         "osds": [{"osd": osd, "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
-                 for osd in range(osds)],
+                 for osd in numbers],
         "pools": [{"pool": pool, "pool_name": f"pool{pool}", "type": 1, "size": _SIZE,
                    "crush_rule": 0, "pg_num": pg_num} for pool in range(1, pools + 1)],
         "pg_upmap_items": []}
     stats = [{"osd": osd, "statfs": {"total": sizes[osd], "available": sizes[osd] - used[osd]}}
-             for osd in range(osds)]
+             for osd in numbers]
     return Reading(taken_at=0.0, osd_map=osd_map, crush=crush, up=up, records=records,
                    osd_stats=stats, pool_stats=[], pg_status={})
-
-
-def _host(number: int, sizes: List[int]) -> Dict[str, Any]:
-    osds = range(number * _PER_HOST, min((number + 1) * _PER_HOST, len(sizes)))
-    return {"id": -2 - number, "name": f"h{number}", "type_id": 1, "type_name": "host",
-            "items": [{"id": osd, "weight": sizes[osd] // TIB * 0x10000} for osd in osds]}
 
 
 def _place(rng: random.Random, sizes: List[int], pools: int, pgs: int) -> Any:
@@ -75,7 +65,7 @@ def _place(rng: random.Random, sizes: List[int], pools: int, pgs: int) -> Any:
             members: List[int] = []
             while len(members) < _SIZE:
                 osd = bisect(summed, rng.random() * summed[-1])
-                if all(osd // _PER_HOST != other // _PER_HOST for other in members):
+                if osd // _PER_HOST not in [other // _PER_HOST for other in members]:
                     members.append(osd)
             pgid = f"{pool}.{ps:x}"
             up[pgid] = members

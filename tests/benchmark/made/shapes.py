@@ -64,6 +64,14 @@ class Osds:
             self.tib[len(self.tib)] = float(size)
         return list(range(first, len(self.tib)))
 
+    def drawn(self, rng: random.Random, sizes: Sequence[float], count: int,
+              device_class: str = "hdd") -> List[int]:
+        """New OSDs of random ones of these sizes."""
+        return self.host([rng.choice(sizes) for _ in range(count)], device_class)
+
+    def hosts(self, count: int, host: Callable[[], List[int]], prefix: str = "h") -> Dict[str, Any]:
+        return {f"host {prefix}{number}": host() for number in range(count)}
+
     def layout(self, tree: Mapping[str, Any], rules: Dict[int, str], pools: Sequence[PoolPlan],
                empty_hosts: Sequence[str] = ()) -> Layout:
         """The cluster of these OSDs, with the tree below one root."""
@@ -73,8 +81,7 @@ class Osds:
 def _uneven(rng: random.Random) -> Layout:
     """Unequal hosts and devices, two data pools and one of metadata."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16)) for _ in range(
-        rng.randint(3, 7))]) for h in range(8)}
+    tree = osds.hosts(8, lambda: osds.drawn(rng, (4, 8, 12, 16), rng.randint(3, 7)))
     return osds.layout(tree, {0: HDD_HOSTS}, [
         PoolPlan("rbd", 0.6, 256), PoolPlan("fs", 0.4, 128),
         PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
@@ -83,8 +90,7 @@ def _uneven(rng: random.Random) -> Layout:
 def _erasure(rng: random.Random) -> Layout:
     """4+2 on six hosts: every host has a shard of every PG."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((8, 8, 16)) for _ in range(6)])
-            for h in range(6)}
+    tree = osds.hosts(6, lambda: osds.drawn(rng, (8, 8, 16), 6))
     return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
         PoolPlan("ec", 1.0, 256, size=6, rule=1, k=4),
         PoolPlan("meta", 0.002, 16)])
@@ -93,7 +99,7 @@ def _erasure(rng: random.Random) -> Layout:
 def _many_pools(rng: random.Random) -> Layout:
     """Two dozen pools of 16 PGs."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
+    tree = osds.hosts(8, lambda: osds.drawn(rng, (4, 8), 4))
     return osds.layout(tree, {0: HDD_HOSTS}, [
         PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
         for n in range(24)])
@@ -102,7 +108,7 @@ def _many_pools(rng: random.Random) -> Layout:
 def _giant(rng: random.Random) -> Layout:
     """One host larger than three copies can fill."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
+    tree = osds.hosts(5, lambda: osds.drawn(rng, (4, 8), 4))
     tree["host giant"] = osds.host([12] * 12)
     return osds.layout(tree, {0: HDD_HOSTS}, [
         PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
@@ -111,8 +117,8 @@ def _giant(rng: random.Random) -> Layout:
 def _hybrid(rng: random.Random) -> Layout:
     """Two classes and a pool that is on both."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((8, 12, 16)) for _ in range(4)])
-            + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(7)}
+    tree = osds.hosts(7, lambda: (
+        osds.drawn(rng, (8, 12, 16), 4) + osds.drawn(rng, (4, 8), 2, "ssd")))
     return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
         PoolPlan("mixed", 0.5, 256, rule=2), PoolPlan("cold", 0.35, 128),
         PoolPlan("fast", 0.06, 64, rule=1)])
@@ -121,9 +127,10 @@ def _hybrid(rng: random.Random) -> Layout:
 def _racks(rng: random.Random) -> Layout:
     """Erasure-coded with two shards in each of three of five racks."""
     osds = Osds()
-    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
-        [rng.choice((8, 12, 16)) for _ in range(rng.randint(3, 4))]) for h in range(3)}
-        for r in range(5)}
+    tree = {}
+    for r in range(5):
+        tree[f"rack r{r}"] = osds.hosts(
+            3, lambda: osds.drawn(rng, (8, 12, 16), rng.randint(3, 4)), f"r{r}h")
     return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
         PoolPlan("ec", 0.85, 192, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 96)])
 
@@ -131,7 +138,7 @@ def _racks(rng: random.Random) -> Layout:
 def _grown(rng: random.Random) -> Layout:
     """A new host, still empty, with upmap items that keep PGs off it."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)]) for h in range(7)}
+    tree = osds.hosts(7, lambda: osds.drawn(rng, (8, 12), 4))
     tree["host new"] = osds.host([16] * 4)
     return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.6, 128), PoolPlan("fs", 0.4, 96)],
                        ["host new"])
@@ -162,8 +169,10 @@ def fill(layout: Layout, rng: random.Random,
                      pg_num=pool.pg_num)
         for ps in range(pool.pg_num):
             pgid = f"{number}.{ps:x}"
-            placed[pgid] = (places(number, ps) if places is not None
-                            else placer.place(pool.rule, pool.size))
+            if places is not None:
+                placed[pgid] = places(number, ps)
+            else:
+                placed[pgid] = placer.place(pool.rule, pool.size)
             weights[pgid] = pool.share / pool.pg_num * max(0.1, rng.gauss(1.0, _SPREAD))
             if pool.empty and rng.random() < pool.empty:
                 weights[pgid] = 0.0
@@ -194,11 +203,13 @@ def _without(raw: List[int], empty: Sequence[int], placer: Placer, cluster: Clus
     """The mapping with what lies on empty OSDs put on other hosts."""
     if not set(raw) & set(empty):
         return raw
-    host_of = {item["id"]: bucket["id"] for bucket in cluster.crush["buckets"]
-               for item in bucket["items"] if bucket["type_name"] == "host"
-               and bucket["name"].endswith("~hdd")}
-    root = next(b["id"] for b in cluster.crush["buckets"] if b["name"] == "default~hdd")
-    barred = {host_of[osd] for osd in raw} | {host_of[osd] for osd in empty}
+    root, host_of = 0, dict[int, int]()
+    for bucket in cluster.crush["buckets"]:
+        if bucket["name"] == "default~hdd":
+            root = bucket["id"]
+        elif bucket["type_name"] == "host" and bucket["name"].endswith("~hdd"):
+            host_of.update((item["id"], bucket["id"]) for item in bucket["items"])
+    barred = {host_of[osd] for osd in (*raw, *empty)}
     up = list(raw)
     for position, osd in enumerate(raw):
         if osd in empty:

@@ -72,7 +72,7 @@ def host_of(osd: int) -> str:
 
 def pool_arguments(pool: PoolShape) -> Dict[str, Any]:
     """For `osd pool create`."""
-    kind = "erasure" if pool.profile else "replicated"
-    more: Dict[str, Any] = ({"erasure_code_profile": pool.profile} if pool.profile
-                            else {"size": pool.size})
-    return {"pool": pool.name, "pg_num": pool.pgs, "pgp_num": pool.pgs, "pool_type": kind, **more}
+    kind: Dict[str, Any] = {"pool_type": "replicated", "size": pool.size}
+    if pool.profile:
+        kind = {"pool_type": "erasure", "erasure_code_profile": pool.profile}
+    return {"pool": pool.name, "pg_num": pool.pgs, "pgp_num": pool.pgs, **kind}

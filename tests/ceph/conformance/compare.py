@@ -33,6 +33,11 @@ class Difference(NamedTuple):
     stub: Any
 
     @property
+    def pgid(self) -> str:
+        """Of a PG's value, which PG it is; something else of others."""
+        return ".".join(self.place.split(".")[1:3])
+
+    @property
     def reason(self) -> str:
         """Why the stub may differ there, "" if it may not."""
         return next((why for pattern, why in KNOWN if fnmatchcase(self.place, pattern)), "")
@@ -48,9 +53,15 @@ class Comparison(NamedTuple):
     differences: List[Difference]
 
 
+def unknown(differences: List[Difference]) -> List[Difference]:
+    """Differences that nobody has given a reason for."""
+    return [difference for difference in differences if not difference.reason]
+
+
 def allowed(differences: List[Difference]) -> str:
     """How many differences each reason covers, as the end of a sentence."""
-    counts = Counter(difference.reason for difference in differences if difference.reason)
+    counts = Counter(difference.reason for difference in differences)
+    del counts[""]
     shown = "; ".join(f"{count}: {reason}" for reason, count in sorted(counts.items()))
     return f", and allowed ones ({shown})" if shown else ""
 
@@ -58,18 +69,14 @@ def allowed(differences: List[Difference]) -> str:
 def compare(real: Dict[str, Any], stub: Dict[str, Any]) -> Comparison:
     """Two views of one moment."""
     count, found = 0, []
-    for table, names in (("pgs", PG_VALUES), ("pools", ()), ("osds", ()), ("pg_temp", ()),
-                         ("upmap_items", ())):
+    for table in ("pgs", "pools", "osds", "pg_temp", "upmap_items"):
         for key in sorted({*real[table], *stub[table]}):
             here, there = real[table].get(key), stub[table].get(key)
-            if here is None or there is None or not names:
-                count += 1
-                if here != there:
-                    found.append(Difference(f"{table}.{key}", here, there))
-                continue
-            count += len(names)
-            found += [Difference(f"{table}.{key}.{name}", here[name], there[name])
-                      for name in names if here[name] != there[name]]
+            values = [(f"{table}.{key}", here, there)]
+            if table == "pgs" and here and there:
+                values = [(f"pgs.{key}.{name}", here[name], there[name]) for name in PG_VALUES]
+            count += len(values)
+            found += [Difference(*value) for value in values if value[1] != value[2]]
     return Comparison(count, found)
 
 
@@ -79,8 +86,8 @@ def compare_shapes(real: Dict[str, List[str]], stub: Dict[str, List[str]]) -> Co
     for name in NAMES:
         here, there = set(real.get(name, ())), set(stub.get(name, ()))
         count += len(here | there)
-        found += [Difference(f"get({name}).{line}", "there", "missing")
-                  for line in sorted(here - there)]
-        found += [Difference(f"get({name}).{line}", "missing", "there")
-                  for line in sorted(there - here)]
+        for line in sorted(here - there):
+            found.append(Difference(f"get({name}).{line}", "there", "missing"))
+        for line in sorted(there - here):
+            found.append(Difference(f"get({name}).{line}", "missing", "there"))
     return Comparison(count, found)

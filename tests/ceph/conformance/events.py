@@ -34,7 +34,6 @@ class Stream:
         self._made = 0
         self._flags: Set[str] = set()
         self._pools: List[str] = []
-        self._changed_pools: Set[str] = set()
 
     def next(self, view: Dict[str, Any]) -> Event:
         """The next event for a cluster as `view` has it."""
@@ -47,19 +46,20 @@ class Stream:
 
     def last(self, view: Dict[str, Any]) -> List[Event]:
         """What ends all that still stands, so that the cluster can become clean."""
-        events = [Event("up", (osd,)) for osd in _osds(view, up=0)]
-        events += [Event("in", (osd,)) for osd in _osds(view, weight_0=True)]
-        return events + [Event("unset_flag", (flag,)) for flag in sorted(self._flags)]
+        ends: Dict[str, Sequence[Any]] = {
+            "up": _osds(view, up=0), "in": _out_of(view), "unset_flag": sorted(self._flags)}
+        return [Event(kind, (value,)) for kind, values in ends.items() for value in values]
 
     # -- OSDs ------------------------------------------------------------------------------------
 
     def _out(self, view: Dict[str, Any]) -> Optional[Event]:
-        out = _osds(view, weight_0=True)
-        there = [osd for osd in _osds(view, up=1) if osd not in out]
-        return Event("out", (self._rng.choice(there),)) if len(out) < MOST_OUT else None
+        out = _out_of(view)
+        if len(out) >= MOST_OUT:
+            return None
+        return self._one_of("out", [osd for osd in _osds(view, up=1) if osd not in out])
 
     def _in(self, view: Dict[str, Any]) -> Optional[Event]:
-        return self._one_of("in", _osds(view, weight_0=True))
+        return self._one_of("in", _out_of(view))
 
     def _down(self, view: Dict[str, Any]) -> Optional[Event]:
         if len(_osds(view, up=0)) >= MOST_DOWN:
@@ -69,20 +69,25 @@ class Stream:
     def _up(self, view: Dict[str, Any]) -> Optional[Event]:
         return self._one_of("up", _osds(view, up=0))
 
-    def _one_of(self, kind: str, osds: Sequence[int]) -> Optional[Event]:
-        return Event(kind, (self._rng.choice(list(osds)),)) if osds else None
+    def _one_of(self, kind: str, values: Sequence[Any]) -> Optional[Event]:
+        return Event(kind, (self._rng.choice(values),)) if values else None
 
     def _reweight(self, view: Dict[str, Any]) -> Optional[Event]:
         osd = self._rng.choice(_osds(view, up=1))
-        if osd in _osds(view, weight_0=True):
+        if osd in _out_of(view):
             return None
         weight = self._rng.choice((0.25, 0.5, 0.75, 1.0, 1.0))
-        return Event("reweight", (osd, weight)) if weight != view["osds"][str(osd)]["weight"] \
-            else None
+        if weight == view["osds"][str(osd)]["weight"]:
+            return None
+        return Event("reweight", (osd, weight))
 
     def _crush_reweight(self, view: Dict[str, Any]) -> Event:
-        osd = self._rng.choice([osd for osd in _osds(view) if osd not in self._spares])
+        osd = self._rng.choice(self._present(_osds(view)))
         return Event("crush_reweight", (osd, self._rng.choice((0.5, 1.0, 2.0, 3.0))))
+
+    def _present(self, osds: List[int]) -> List[int]:
+        """Those that are in the CRUSH map."""
+        return [osd for osd in osds if osd not in self._spares]
 
     def _add_osd(self, _view: Dict[str, Any]) -> Optional[Event]:
         if not self._spares:
@@ -90,8 +95,8 @@ class Stream:
         return Event("add_osd", (self._spares.pop(0), "h9", self._rng.choice((1.0, 2.0))))
 
     def _affinity(self, view: Dict[str, Any]) -> Event:
-        return Event("affinity", (self._rng.choice(_osds(view)),
-                                  self._rng.choice((0.0, 0.0, 0.5, 1.0))))
+        osd = self._rng.choice(_osds(view))
+        return Event("affinity", (osd, self._rng.choice((0.0, 0.0, 0.5, 1.0))))
 
     # -- pools -----------------------------------------------------------------------------------
 
@@ -101,8 +106,8 @@ class Stream:
         self._made += 1
         name = f"new{self._made}"
         self._pools.append(name)
-        return Event("create_pool", (name, self._rng.choice((4, 6, 8)),
-                                     self._rng.choice(("replicated", "erasure"))))
+        pgs = self._rng.choice((4, 6, 8))
+        return Event("create_pool", (name, pgs, self._rng.choice(("replicated", "erasure"))))
 
     def _remove_pool(self, view: Dict[str, Any]) -> Optional[Event]:
         there = [name for name in self._pools if name in view["pools"]]
@@ -112,12 +117,14 @@ class Stream:
         return Event("remove_pool", (there[0],))
 
     def _pg_num(self, view: Dict[str, Any]) -> Optional[Event]:
-        still = [name for name, pool in view["pools"].items()
-                 if name in (*shape.RESIZED, *self._pools)
-                 and pool["pg_num"] == pool["pg_num_target"] == pool["pg_placement_num"]]
+        still = []
+        for name in sorted({*shape.RESIZED, *self._pools} & {*view["pools"]}):
+            pool = view["pools"][name]
+            if pool["pg_num"] == pool["pg_num_target"] == pool["pg_placement_num"]:
+                still.append(name)
         if not still:
             return None
-        name = self._rng.choice(sorted(still))
+        name = self._rng.choice(still)
         change = self._rng.choice((-2, -1, 2, 4))
         return Event("pg_num", (name, max(3, view["pools"][name]["pg_num"] + change)))
 
@@ -126,18 +133,21 @@ class Stream:
     def _upmap(self, view: Dict[str, Any]) -> Optional[Event]:
         """One or two pairs to OSDs of hosts that the PG is not on; now and then on its own."""
         pgid, up = self._some_pg(view)
-        hosts = {shape.host_of(osd) for osd in up}
-        present = [osd for osd in _osds(view, up=1) if osd not in self._spares]
+        hosts = [shape.host_of(osd) for osd in up]
+        present = self._present(_osds(view, up=1))
         free = [osd for osd in present if shape.host_of(osd) not in hosts]
         self._rng.shuffle(free)
         pairs: List[int] = []
         for source in self._rng.sample(up, min(len(up), self._rng.choice((1, 1, 1, 2)))):
-            own = [osd for osd in present if shape.host_of(osd) == shape.host_of(source)
-                   and osd not in up]
-            target = own[0] if own and self._rng.random() < 0.3 else next(iter(free), None)
-            if target is None:
+            own = [osd for osd in _of_host(source, present) if osd not in up]
+            if own and self._rng.random() < 0.3:
+                target = own[0]
+            elif free:
+                target = free[0]
+            else:
                 return None
-            free = [osd for osd in free if shape.host_of(osd) != shape.host_of(target)]
+            taken = _of_host(target, free)
+            free = [osd for osd in free if osd not in taken]
             pairs += [source, target]
         return Event("upmap", (pgid, *pairs))
 
@@ -148,8 +158,7 @@ class Stream:
         return Event("upmap", (pgid, *pairs))
 
     def _remove_upmap(self, view: Dict[str, Any]) -> Optional[Event]:
-        entries = sorted(view["upmap_items"])
-        return Event("remove_upmap", (self._rng.choice(entries),)) if entries else None
+        return self._one_of("remove_upmap", sorted(view["upmap_items"]))
 
     def _some_pg(self, view: Dict[str, Any]) -> Tuple[str, List[int]]:
         pgid = self._rng.choice(sorted(view["pgs"]))
@@ -172,7 +181,19 @@ class Stream:
         return Event("fail_mgr")
 
 
-def _osds(view: Dict[str, Any], up: Optional[int] = None, weight_0: bool = False) -> List[int]:
-    return sorted(int(osd) for osd, entry in view["osds"].items()
-                  if (up is None or entry["up"] == up)
-                  and (not weight_0 or entry["weight"] == 0))
+def _osds(view: Dict[str, Any], **wanted: int) -> List[int]:
+    """The OSDs, or those of which an entry of theirs is as wanted."""
+    found = view["osds"].items()
+    for name, value in wanted.items():
+        found = [(osd, entry) for osd, entry in found if entry[name] == value]
+    return sorted(int(osd) for osd, _ in found)
+
+
+def _out_of(view: Dict[str, Any]) -> List[int]:
+    """The OSDs that are out."""
+    return _osds(view, weight=0)
+
+
+def _of_host(osd: int, others: List[int]) -> List[int]:
+    """Those on the same host."""
+    return [other for other in others if shape.host_of(other) == shape.host_of(osd)]

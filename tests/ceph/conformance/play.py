@@ -12,16 +12,16 @@ import random
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ..daemons import ClusterError, wait_for
 from ..release import RELEASES, Release
 from . import cluster_shape as shape
-from .compare import Comparison, Difference, allowed, compare, compare_shapes
+from .compare import Comparison, Difference, compare, compare_shapes, unknown
 from .events import Event, Stream
 from .real_side import RealCluster
-from .recording import Recording
-from .stub_side import StubSide
+from .recording import Result, answers, tell
+from .sides import Sides, both_sides
 
 USED_KB_TOLERANCE = 2048
 """OSDs report at other moments than those at which they are asked."""
@@ -40,20 +40,22 @@ def compare_reading(cluster: RealCluster) -> Comparison:
 
     _check_pgs(cluster, state, check)
     _check_osds(cluster, state, check)
-    osdmap = cluster.mon_json("osd dump")
+    osdmap = cluster.osd_dump()
     for name in ("epoch", "pg_upmap_items", "flags_set", "full_ratio", "backfillfull_ratio"):
         check(f"osd_dump.{name}", osdmap[name], state["osd_dump"][name])
     return Comparison(count, found)
 
 
 def _fresh_state(cluster: RealCluster) -> Dict[str, Any]:
-    epoch = cluster.mon_json("osd dump")["epoch"]
+    epoch = cluster.osd_dump()["epoch"]
 
     def ready() -> Dict[str, Any]:
         cluster.mgr("equilibrium eval")  # begins a look where the last is too old
         answer = cluster.mgr("equilibrium dump-state")
-        state = answer.json() if answer.rc == 0 else {}
-        return dict(state) if state and state["osd_dump"]["epoch"] >= epoch else {}
+        state: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
+        if state and state["osd_dump"]["epoch"] >= epoch:
+            return state
+        return {}
     return wait_for("a reading of the present map", ready, 60)
 
 
@@ -63,28 +65,26 @@ def _check_pgs(cluster: RealCluster, state: Dict[str, Any], check: Any) -> None:
     if not listed:
         raise ClusterError("pg ls shows nothing")
     for pg in listed:
-        there = own.get(pg["pgid"], {})
+        place, there = f"pgs.{pg['pgid']}", own.get(pg["pgid"], {"stat_sum": {}})
         for name in ("up", "acting", "state"):
-            check(f"pgs.{pg['pgid']}.{name}", pg[name], there.get(name))
-        check(f"pgs.{pg['pgid']}.num_bytes", pg["stat_sum"]["num_bytes"],
-              there.get("stat_sum", {}).get("num_bytes"))
+            check(f"{place}.{name}", pg[name], there.get(name))
+        check(f"{place}.num_bytes", pg["stat_sum"]["num_bytes"], there["stat_sum"].get("num_bytes"))
 
 
 def _check_osds(cluster: RealCluster, state: Dict[str, Any], check: Any) -> None:
     own = {node["id"]: node for node in state["osd_df_dump"]["nodes"]}
-    for node in cluster.mgr_json("osd df")["nodes"]:
-        there = own.get(node["id"], {})
+    for node in cluster.osd_nodes():
+        place, there = f"osds.{node['id']}", own.get(node["id"], {})
         for name in ("kb", "crush_weight", "reweight", "status"):
-            check(f"osds.{node['id']}.{name}", _rounded(node[name]), _rounded(there.get(name)))
+            check(f"{place}.{name}", _rounded(node[name]), _rounded(there.get(name)))
         apart = abs(node["kb_used"] - there.get("kb_used", 0))
-        check(f"osds.{node['id']}.kb_used", True, apart <= USED_KB_TOLERANCE)
+        check(f"{place}.kb_used", True, apart <= USED_KB_TOLERANCE)
 
 
 def _rounded(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
-PACKAGE = Path(__file__).resolve().parents[3] / "equilibrium_mgr"
 MOST_AT_ONCE = 2
 """Events of one step."""
 LEAST_EVENTS = 6
@@ -95,126 +95,96 @@ _LATEST_SECONDS = 240.0
 """So much later than asked for it ends all the same."""
 
 
-class Result(NamedTuple):
-    """What a stream has shown."""
-
-    steps: int
-    events: int
-    pgs: int
-    values: int
-    differences: List[Difference]
-    seconds: float
-
-    @property
-    def unknown(self) -> List[Difference]:
-        """Differences that nobody has given a reason for."""
-        return [difference for difference in self.differences if not difference.reason]
-
-    def __str__(self) -> str:
-        return (f"{self.events} events in {self.steps} steps, {self.pgs} PGs and {self.values} "
-                f"values compared: {len(self.unknown)} differences{allowed(self.differences)}; "
-                f"{self.seconds:.0f} s")
-
-
 def play(release: Release, steps: int, seed: int, note: Callable[[str], None] = print,
          seconds: float = float("inf"), keep: bool = False, record: Optional[Path] = None
          ) -> Result:
     """Begin the cluster, play the stream; `seconds` end it early, after a whole step that makes
     LEAST_EVENTS full: a busy machine takes longer for them. `record`: where the real side goes."""
     began = time.monotonic()
-    with RealCluster(release, PACKAGE, keep, shape.OSD_GIB) as real:
-        real.prepare()
-        recording = Recording(release.major, real.state())
-        stub = StubSide(recording.state, release.major)
+    with both_sides(release, keep) as sides:
         note(f"begun after {time.monotonic() - began:.0f} s")
         try:
-            return _Game(real, stub, seed, note, began, recording).play(steps, seconds)
+            return _Game(sides, seed, note, began).play(steps, seconds)
         finally:
             if record is not None:
-                recording.save(record)
-            stub.close()
+                sides.recording.save(record)
 
 
 class _Game:
     """Both sides, and what has been counted so far."""
 
-    def __init__(self, real: RealCluster, stub: StubSide, seed: int, note: Callable[[str], None],
-                 began: float, recording: Recording) -> None:
-        self.real, self.stub, self.note, self.began = real, stub, note, began
-        self.recording = recording
+    def __init__(self, sides: Sides, seed: int, note: Callable[[str], None],
+                 began: float) -> None:
+        self.sides, self.note, self.began = sides, note, began
         self.stream = Stream(seed, shape.SPARES)
         self.rng = random.Random(f"steps/{seed}")
         self.differences: List[Difference] = []
-        self.steps = self.events = self.pgs = self.values = 0
+        self.events = self.pgs = self.values = 0
 
     def play(self, steps: int, seconds: float) -> Result:
         """All steps, and one at the end in which everything is mended."""
-        view = self.stub.settle()
+        view = self.sides.stub.settle()
         self._compare("at the beginning")
         for number in range(steps):
             late = time.monotonic() - self.began - seconds
             if late > _LATEST_SECONDS or (late > 0.0 and self.events >= LEAST_EVENTS):
                 break
-            events: List[Event] = []
+            events: List[str] = []
             for _ in range(self.rng.randint(1, MOST_AT_ONCE)):
-                events.append(self.stream.next(view))
-                self._do(events[-1])
-                view = self.stub.view()
-            view = self._compare(f"step {number + 1}: {'; '.join(map(str, events))}")
+                event = self.stream.next(view)
+                events.append(str(event))
+                self._do(event)
+                view = self.sides.stub.view()
+            view = self._compare(f"step {number + 1}: {'; '.join(events)}")
         for event in self.stream.last(view):
             self._do(event)
         self._compare("the end: all is up, in, and allowed to move")
-        self._add("equilibrium's own reading", [compare_reading(self.real)], {})
-        return Result(self.steps, self.events, self.pgs, self.values, self.differences,
-                      time.monotonic() - self.began)
+        self._add("equilibrium's own reading", compare_reading(self.sides.real), {"pgs": {}})
+        return Result(self.events, self.pgs, self.values, self.differences)
 
     def _do(self, event: Event) -> None:
         self.events += 1
-        real, stub = self.real.do(event), self.stub.do(event)
         self.values += 1
-        self.recording.event(event, real)
-        if (real == 0) != (stub == 0):
-            self.differences.append(Difference(f"answer of {event}", real, stub))
+        self.differences += answers(event, *self.sides.do(event))
 
-    def _compare(self, what: str) -> dict[str, object]:
-        real, stub = self.real.settle(), self.stub.settle()
-        self.stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
-        stub = self.stub.view()
-        shapes = self.real.mgr("probe shapes").json()
-        found = [compare(real, stub), compare_shapes(shapes, self.stub.shapes())]
-        self.recording.step(what, real, shapes, self._queries(found[0].differences))
-        self.steps += 1
+    def _compare(self, what: str) -> Dict[str, Any]:
+        sides = self.sides
+        real, stub = sides.settle()
+        shapes = sides.real.mgr("probe shapes").json()
+        found = compare(real, stub)
+        sides.recording.step(what, real, shapes, self._queries(found.differences))
         self.pgs += len(real["pgs"])
-        self._add(what, found, real["pgs"])
+        self._add(what, found, real)
+        self._add(f"{what}, types", compare_shapes(shapes, sides.stub.shapes()), real)
         return stub
 
     def _queries(self, differences: List[Difference]) -> Dict[str, Any]:
         """What the real PGs that differ tell of their members and logs."""
-        pgids = {".".join(one.place.split(".")[1:3]) for one in differences
-                 if one.place.startswith("pgs.")}
-        answers = {pgid: self.real.ceph(f"pg {pgid} query", 30.0)
-                   for pgid in sorted(pgids)[:MOST_QUERIED]}
-        return {pgid: answer.json() for pgid, answer in answers.items() if answer.rc == 0}
+        pgids = {one.pgid for one in differences if one.place.startswith("pgs.")}
+        found = {}
+        for pgid in sorted(pgids)[:MOST_QUERIED]:
+            answer = self.sides.real.ceph(f"pg {pgid} query", 30.0)
+            if answer.rc == 0:
+                found[pgid] = answer.json()
+        return found
 
-    def _add(self, what: str, found: list[Comparison], pgs: dict[str, object]) -> None:
-        """Count and note what a comparison has found; `pgs` are shown with their differences."""
-        self.values += sum(one.values for one in found)
-        fresh = [difference for one in found for difference in one.differences]
-        self.differences += fresh
-        known = sum(1 for difference in fresh if difference.reason)
-        self.note(f"{time.monotonic() - self.began:5.0f} {what}: {len(fresh) - known} differences"
-                  + (f", {known} known" if known else "")
-                  + f" ({self.events} events, {self.pgs} PGs, {self.values} values so far)")
-        for difference in [one for one in fresh if not one.reason][:200]:
-            pgid = difference.place.split(".misplaced")[0].removeprefix("pgs.")
-            pgid = ".".join(pgid.split(".")[:2])
-            more = f"   ({pgs[pgid]})" if pgid in pgs else ""
-            self.note(f"      {difference}{more}")
+    def _add(self, what: str, found: Comparison, real: Dict[str, Any]) -> None:
+        """Count and note what a comparison has found; PGs are shown with their differences."""
+        self.values += found.values
+        self.differences += found.differences
+        left = unknown(found.differences)
+        took, known = time.monotonic() - self.began, len(found.differences) - len(left)
+        so_far = f"{self.events} events, {self.pgs} PGs, {self.values} values so far"
+        self.note(f"{took:5.0f} {what}: {len(left)} differences, {known} known ({so_far})")
+        tell(self.note, left[:200], real)
+
+
+def main(major: str = "16", steps: str = "10", seed: str = "1", record: str = "") -> None:
+    """As the command line has them."""
+    release = RELEASES[int(major)]
+    release.prepare()
+    print(play(release, int(steps), int(seed), record=Path(record) if record else None))
 
 
 if __name__ == "__main__":
-    major, wanted_steps, wanted_seed = (
-        int(word) for word in (*sys.argv[1:4], *("16", "10", "1")[len(sys.argv[1:4]):]))
-    RELEASES[major].prepare()
-    print(play(RELEASES[major], wanted_steps, wanted_seed,
-               record=Path(sys.argv[4]) if len(sys.argv) > 4 else None))
+    main(*sys.argv[1:])

@@ -13,9 +13,11 @@ from . import cluster_shape as shape
 from .events import Event
 
 HERE = Path(__file__).resolve().parent
-PASSING = ("peering", "activating", "creating", "unknown", "premerge", "stale", "wait", "laggy")
+PASSING = {"peering", "activating", "creating", "unknown", "premerge", "stale", "wait", "laggy"}
 """States that a PG does not stay in."""
-MOVING = ("backfilling", "recovering", "backfill_wait", "recovery_wait")
+MOVING = {"backfilling", "recovering", "backfill_wait", "recovery_wait"}
+NUMBERS = ("pg_num", "pg_num_target", "pg_placement_num", "pg_placement_num_target")
+"""Of a pool: they differ while it is split or merged."""
 QUIET_SECONDS, QUIET_MOVING_SECONDS, QUIET_DEFERRED_SECONDS = 2.5, 6.0, 33.0
 """So long nothing may change before a step counts as done; longer where something could move.
 
@@ -92,31 +94,39 @@ class RealCluster(DaemonCluster):
             self.mon("osd pool application enable", pool=pool.name, app="rados")
             if pool.optimized:
                 self.mon("osd pool set", pool=pool.name, var="allow_ec_optimizations", val="true")
-        for who, options in OPTIONS.items():
-            for name, value in options.items():
-                if who != "osd":
-                    self.mon("config set", who=who, name=name, value=str(value))
+        self._set_options("mon")
+        self._set_options("mgr")
         perhaps = {**dict.fromkeys(FAST, "0"), **dict.fromkeys(REPORTS, "1")}
         for name, value in perhaps.items():
-            self.agent.ask("mon", {"prefix": "config set", "who": "osd", "name": name,
-                                   "value": value})
+            self._ask("config set", who="osd", name=name, value=value)
         self.settle()
         self._write([pool for pool in pools if not pool.trimmed])
-        for name, value in OPTIONS["osd"].items():
-            self.mon("config set", who="osd", name=name, value=str(value))
+        self._set_options("osd")
         self._write([pool for pool in pools if pool.trimmed])
         for module in ("probe", "equilibrium"):
             self.mon("mgr module enable", module=module)
         wait_for("both modules", self._modules_answer, 90)
         self.settle()
 
+    def _set_options(self, who: str) -> None:
+        for name, value in OPTIONS[who].items():
+            self.set_config(who, name, value)
+
+    def _ask(self, prefix: str, **arguments: Any) -> int:
+        """The return code of a monitor command, whatever it is."""
+        return self.agent.ask("mon", {"prefix": prefix, **arguments}).rc
+
     def _modules_answer(self) -> bool:
         """The mgr starts anew with each module that is enabled, and may forget a command then."""
+        if not self.active_mgr():
+            return False
         try:
-            return bool(self.active_mgr()) and all(
-                self.mgr(f"{module} status", 10).rc == 0 for module in ("probe", "equilibrium"))
+            for module in ("probe", "equilibrium"):
+                if self.mgr(f"{module} status", 10).rc:
+                    return False
         except ClusterError:
             return False
+        return True
 
     def _write(self, pools: List[shape.PoolShape]) -> None:
         self._write_objects("o", {pool.name: pool.objects for pool in pools})
@@ -125,7 +135,9 @@ class RealCluster(DaemonCluster):
         """Writes objects of 4 KiB, whose names begin with `prefix`, to pools."""
         script = self.work / "fill.py"
         script.write_text(WRITER)
-        words = [word for name, count in counts.items() for word in (name, str(count))]
+        words: List[str] = []
+        for name, count in counts.items():
+            words += (name, str(count))
         self.processes.check(["python3", str(script), str(self.conf), prefix, *words], 120)
 
     def state(self) -> Dict[str, Any]:
@@ -139,13 +151,41 @@ class RealCluster(DaemonCluster):
     # -- events ----------------------------------------------------------------------------------
 
     def do(self, event: Event) -> int:
-        """Do one event; the return code of its command."""
-        action = getattr(self, f"_do_{event.kind}", None)
-        if action is not None:
-            action(*event.values)
-            return 0
-        prefix, arguments = _command(event)
-        return self.agent.ask("mon", {"prefix": prefix, **arguments}).rc
+        """Do one event; the return code of its command, 0 where it has none or has to succeed."""
+        return getattr(self, f"_do_{event.kind}")(*event.values) or 0
+
+    def _do_out(self, osd: int) -> int:
+        return self._ask("osd out", ids=[str(osd)])
+
+    def _do_in(self, osd: int) -> int:
+        return self._ask("osd in", ids=[str(osd)])
+
+    def _do_reweight(self, osd: int, weight: float) -> int:
+        return self._ask("osd reweight", id=osd, weight=weight)
+
+    def _do_crush_reweight(self, osd: int, weight: float) -> int:
+        return self._ask("osd crush reweight", name=f"osd.{osd}", weight=weight)
+
+    def _do_affinity(self, osd: int, weight: float) -> int:
+        return self._ask("osd primary-affinity", id=osd, weight=weight)
+
+    def _do_remove_pool(self, name: str) -> int:
+        return self._ask("osd pool rm", pool=name, pool2=name, yes_i_really_really_mean_it=True)
+
+    def _do_pg_num(self, name: str, count: int) -> int:
+        return self._ask("osd pool set", pool=name, var="pg_num", val=str(count))
+
+    def _do_upmap(self, pgid: str, *pairs: int) -> int:
+        return self._ask("osd pg-upmap-items", pgid=pgid, id=pairs)
+
+    def _do_remove_upmap(self, pgid: str) -> int:
+        return self._ask("osd rm-pg-upmap-items", pgid=pgid)
+
+    def _do_set_flag(self, flag: str) -> int:
+        return self._ask("osd set", key=flag)
+
+    def _do_unset_flag(self, flag: str) -> int:
+        return self._ask("osd unset", key=flag)
 
     def _do_down(self, osd: int) -> None:
         self.processes.end(f"osd.{osd}", hard=True)
@@ -153,13 +193,13 @@ class RealCluster(DaemonCluster):
 
     def _do_up(self, osd: int) -> None:
         self.start_osd(osd)
-        wait_for(f"osd.{osd} up", lambda: self.mon_json("osd dump")["osds"][osd]["up"], 60)
+        wait_for(f"osd.{osd} up", lambda: self.osd_dump()["osds"][osd]["up"], 60)
 
     def _do_set_out_interval(self, seconds: int) -> None:
-        self.mon("config set", who="mon", name="mon_osd_down_out_interval", value=str(seconds))
+        self.set_config("mon", "mon_osd_down_out_interval", seconds)
 
     def _do_await_out(self, osd: int) -> None:
-        wait_for(f"osd.{osd} out", lambda: not self.mon_json("osd dump")["osds"][osd]["in"], 60)
+        wait_for(f"osd.{osd} out", lambda: not self.osd_dump()["osds"][osd]["in"], 60)
 
     def _do_pass(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -172,15 +212,13 @@ class RealCluster(DaemonCluster):
 
     def _do_create_pool(self, name: str, pgs: int, kind: str) -> None:
         profile = "k2m1" if kind == "erasure" else ""
-        self.mon("osd pool create", **shape.pool_arguments(
-            shape.PoolShape(name, pgs, 3, profile, 0)))
+        pool = shape.PoolShape(name, pgs, 3, profile, 0)
+        self.mon("osd pool create", **shape.pool_arguments(pool))
 
     def _do_fail_mgr(self) -> None:
-        before = self.mon_json("mgr dump")
+        before = self.mgr_dump()
         self.mon("mgr fail", who=before["active_name"])
-        wait_for("another active mgr",
-                 lambda: self.mon_json("mgr dump")["active_gid"] not in (0, before["active_gid"]),
-                 60)
+        self.wait_other_mgr(before["active_gid"])
         wait_for("both modules", self._modules_answer, 60)
 
     # -- what is told ----------------------------------------------------------------------------
@@ -190,7 +228,7 @@ class RealCluster(DaemonCluster):
         answer = self.mgr("probe view")
         if answer.rc:
             raise ClusterError(f"probe view: rc {answer.rc}: {answer.err}")
-        return dict(answer.json())
+        return answer.json()
 
     def settle(self) -> Dict[str, Any]:
         """Wait until nothing changes any more; the last view, {} before the probe is there.
@@ -220,49 +258,29 @@ class RealCluster(DaemonCluster):
             time.sleep(PAUSE_SECONDS)
 
     def _odd_states(self) -> Dict[str, str]:
-        pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
-        return {pg["pgid"]: pg["state"] for pg in pgs if pg["state"] != "active+clean"}
+        return {pg["pgid"]: pg["state"] for pg in self.pg_stats() if pg["state"] != "active+clean"}
 
     def _signature(self) -> tuple[str, float]:
         """What may not change, and for how long; a new one each time while PGs pass through."""
-        osdmap = self.mon_json("osd dump")
-        pgs = self.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
-        rows = sorted((pg["pgid"], pg["state"], pg["up"], pg["acting"],
-                       pg["stat_sum"]["num_objects_misplaced"],
-                       pg["stat_sum"]["num_objects_degraded"]) for pg in pgs)
-        words = {word for row in rows for word in row[1].split("+")}
-        wanted = sum(pool["pg_num"] for pool in osdmap["pools"])
+        osdmap, pgs = self.osd_dump(), self.pg_stats()
         here = {osd["osd"] for osd in osdmap["osds"] if osd["up"]}
-        passing = len(rows) != wanted or any(
-            set(row[1].split("+")) & set(PASSING) and here.intersection(row[2], row[3])
-            for row in rows)  # nobody is left to report those that stay stale
-        changing = any(len({pool["pg_num"], pool["pg_num_target"], pool["pg_placement_num"],
-                            pool["pg_placement_num_target"]}) > 1 for pool in osdmap["pools"])
-        deferred = any("remapped" in row[1] and not set(row[1].split("+")) & {*MOVING, "clean"}
-                       for row in rows)
-        quiet = (QUIET_DEFERRED_SECONDS if deferred else
-                 QUIET_MOVING_SECONDS if changing or words & set(MOVING) else QUIET_SECONDS)
-        moment = time.monotonic() if passing else 0
-        return f"{moment} {osdmap['epoch']} {rows}", quiet
-
-
-def _command(event: Event) -> tuple[str, Dict[str, Any]]:
-    """The monitor's command of an event."""
-    values = event.values
-    table: Dict[str, Any] = {
-        "out": lambda osd: ("osd out", {"ids": [str(osd)]}),
-        "in": lambda osd: ("osd in", {"ids": [str(osd)]}),
-        "reweight": lambda osd, weight: ("osd reweight", {"id": osd, "weight": weight}),
-        "crush_reweight": lambda osd, weight: (
-            "osd crush reweight", {"name": f"osd.{osd}", "weight": weight}),
-        "affinity": lambda osd, weight: ("osd primary-affinity", {"id": osd, "weight": weight}),
-        "remove_pool": lambda name: ("osd pool rm", {
-            "pool": name, "pool2": name, "yes_i_really_really_mean_it": True}),
-        "pg_num": lambda name, count: ("osd pool set", {
-            "pool": name, "var": "pg_num", "val": str(count)}),
-        "upmap": lambda pgid, *pairs: ("osd pg-upmap-items", {"pgid": pgid, "id": list(pairs)}),
-        "remove_upmap": lambda pgid: ("osd rm-pg-upmap-items", {"pgid": pgid}),
-        "set_flag": lambda flag: ("osd set", {"key": flag}),
-        "unset_flag": lambda flag: ("osd unset", {"key": flag})}
-    prefix, arguments = table[event.kind](*values)
-    return prefix, arguments
+        count, quiet, moment = 0, QUIET_SECONDS, 0.0
+        for pool in osdmap["pools"]:
+            count += pool["pg_num"]
+            if len({pool[name] for name in NUMBERS}) > 1:
+                quiet = QUIET_MOVING_SECONDS
+        rows = []
+        for pg in pgs:
+            state, sums = set(pg["state"].split("+")), pg["stat_sum"]
+            rows.append((pg["pgid"], pg["state"], pg["up"], pg["acting"],
+                         sums["num_objects_misplaced"], sums["num_objects_degraded"]))
+            if state & MOVING:
+                quiet = max(quiet, QUIET_MOVING_SECONDS)
+            elif "remapped" in state and "clean" not in state:
+                quiet = QUIET_DEFERRED_SECONDS
+            # nobody is left to report those that stay stale
+            if state & PASSING and here.intersection(pg["up"], pg["acting"]):
+                moment = time.monotonic()
+        if len(rows) != count:
+            moment = time.monotonic()
+        return f"{moment} {osdmap['epoch']} {sorted(rows)}", quiet

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from .compare import Comparison, Difference, allowed, compare, compare_shapes
+from .compare import Comparison, Difference, allowed, compare, compare_shapes, unknown
 from .events import Event
 from .stub_side import StubSide
 
@@ -56,8 +56,8 @@ class Recording:
         return made
 
 
-class Replay(NamedTuple):
-    """What one recording gives."""
+class Result(NamedTuple):
+    """What a stream has shown."""
 
     events: int
     pgs: int
@@ -71,10 +71,10 @@ class Replay(NamedTuple):
     @property
     def unknown(self) -> List[Difference]:
         """Differences that nobody has given a reason for."""
-        return [difference for difference in self.differences if not difference.reason]
+        return unknown(self.differences)
 
 
-def replay(recording: Recording, note: Callable[[str], None] = print) -> Replay:
+def replay(recording: Recording, note: Callable[[str], None] = print) -> Result:
     """The stub does what the real cluster has done; compared after each step."""
     stub = StubSide(recording.state, recording.major)
     events = pgs = values = 0
@@ -85,34 +85,39 @@ def replay(recording: Recording, note: Callable[[str], None] = print) -> Replay:
             fresh: List[Difference] = []
             for kind, arguments, code in step["events"]:
                 event = Event(kind, tuple(arguments))
-                events, values = events + 1, values + 1
-                answer = stub.do(event)
-                if (answer == 0) != (code == 0):
-                    fresh.append(Difference(f"answer of {event}", code, answer))
+                events += 1
+                values += 1
+                fresh += answers(event, code, stub.do(event))
             for found in _compare(stub, step):
                 values += found.values
                 fresh += found.differences
             pgs += len(step["view"]["pgs"])
             differences += fresh
-            _tell(note, step, [one for one in fresh if not one.reason])
+            left = unknown(fresh)
+            note(f"{step['name']}: {len(left)} differences")
+            tell(note, left, step["view"])
     finally:
         stub.close()
-    return Replay(events, pgs, values, differences)
+    return Result(events, pgs, values, differences)
+
+
+def answers(event: Event, real: int, stub: int) -> List[Difference]:
+    """Whether one side has taken an event that the other has not."""
+    if (real == 0) == (stub == 0):
+        return []
+    return [Difference(f"answer of {event}", real, stub)]
 
 
 def _compare(stub: StubSide, step: Step) -> List[Comparison]:
     stub.settle()
-    real = step["view"]
-    stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
-    return [compare(real, stub.view()), compare_shapes(step["shapes"], stub.shapes())]
+    stub.adopt_objects(step["view"])
+    return [compare(step["view"], stub.view()), compare_shapes(step["shapes"], stub.shapes())]
 
 
-def _tell(note: Callable[[str], None], step: Step, unknown: List[Difference]) -> None:
-    note(f"{step['name']}: {len(unknown)} differences")
-    for difference in unknown:
-        pgid = ".".join(difference.place.split(".")[1:3])
-        state = step["view"]["pgs"].get(pgid, {}).get("state", "")
-        note(f"      {difference}" + (f"   ({state})" if state else ""))
+def tell(note: Callable[[str], None], differences: List[Difference], real: Dict[str, Any]) -> None:
+    """Notes them, and what a real PG that differs is like."""
+    for difference in differences:
+        note(f"      {difference}   ({real['pgs'].get(difference.pgid, '')})")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
@@ -33,13 +33,15 @@ class StubSide:
         install(major)
         self.simulation = Simulation(build_cluster(state, major, "the real cluster"))
         self.session = Session(self.simulation)
-        self.session.command("sim log-recovery on")
-        self.session.command("config set mon mon_osd_down_out_interval 1000000000")
-        self.session.command("config set mgr target_max_misplaced_ratio 1")
-        self.session.command(f"config set osd osd_max_backfills {MAX_BACKFILLS}")
-        self.session.command(f"config set osd osd_max_pg_log_entries {MOST_LOG_ENTRIES}")
-        for name in self.simulation.backfill.bytes_per_second:
-            self.simulation.backfill.bytes_per_second[name] = RATE
+        for command in (
+                "sim log-recovery on",
+                "config set mon mon_osd_down_out_interval 1000000000",
+                "config set mgr target_max_misplaced_ratio 1",
+                f"config set osd osd_max_backfills {MAX_BACKFILLS}",
+                f"config set osd osd_max_pg_log_entries {MOST_LOG_ENTRIES}"):
+            self.session.command(command)
+        rates = self.simulation.backfill.bytes_per_second
+        rates.update(dict.fromkeys(rates, RATE))
 
     def close(self) -> None:
         """End the session."""
@@ -56,13 +58,15 @@ class StubSide:
 
     def settle(self) -> Dict[str, Any]:
         """Let time pass until nothing changes any more; the last view."""
-        quiet, last, waited = 0.0, "", 0.0
+        quiet = waited = 0.0
+        last: Dict[str, Any] = {}
         while quiet < QUIET_SECONDS and waited < LONGEST_SECONDS:
-            self.session.host.run_for(STEP_SECONDS)
-            now = json.dumps(self.view(), sort_keys=True)
+            self._do_pass(STEP_SECONDS)
+            now = self.view()
             quiet = quiet + STEP_SECONDS if now == last else 0.0
-            last, waited = now, waited + STEP_SECONDS
-        return dict(json.loads(last))
+            last = now
+            waited += STEP_SECONDS
+        return last
 
     def view(self) -> Dict[str, Any]:
         """What a module sees; as JSON makes it, for that is how the other side comes."""
@@ -72,11 +76,12 @@ class StubSide:
         """Types and keys of what get() gives."""
         return {name: sorted(shapes.shape_of(self.session.mgr.get(name))) for name in view.NAMES}
 
-    def adopt_objects(self, objects: Dict[str, int]) -> None:
-        """Takes over the PGs' numbers of objects: which go where in a split is a hash of names."""
+    def adopt_objects(self, real: Dict[str, Any]) -> None:
+        """Takes over the PGs' numbers of objects of a real view: which go where in a split is a
+        hash of names."""
         cluster = self.simulation.cluster
-        for pgid, count in objects.items():
-            pg = cluster.pgs.get(pgid)
+        for pgid, there in real["pgs"].items():
+            pg, count = cluster.pgs.get(pgid), there["objects"]
             if pg is not None and pg.num_objects != count:
                 pg.num_objects, pg.num_copies = count, count * cluster.size_of(pg)
                 pg_reports.refresh(cluster, pg)
@@ -101,7 +106,7 @@ class StubSide:
 
     def _do_await_out(self, osd: int) -> None:
         while self.simulation.cluster.map.reweight(osd) > 0:
-            self.session.host.run_for(1.0)
+            self._do_pass(1.0)
 
     def _do_pass(self, seconds: float) -> None:
         self.session.host.run_for(seconds)
@@ -124,10 +129,10 @@ class StubSide:
         self.simulation.apply_change(MapChange(crush=crush))
 
     def _do_create_pool(self, name: str, pgs: int, kind: str) -> None:
-        erasure = kind == "erasure"
-        pool_events.create_pool(self.simulation, name, pgs, 3, 2 if erasure else None,
-                                "ec" if erasure else "replicated_rule",
-                                "k2m1" if erasure else None)
+        more: Tuple[Any, ...] = (None, "replicated_rule", None)
+        if kind == "erasure":
+            more = (2, "ec", "k2m1")
+        pool_events.create_pool(self.simulation, name, pgs, 3, *more)
 
     def _do_remove_pool(self, name: str) -> None:
         pool_events.remove_pool(self.simulation, name)

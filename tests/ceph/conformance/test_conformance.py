@@ -7,6 +7,8 @@ A short stream by default; with --conformance-steps as long as it takes.
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from ..conftest import FIGURES
@@ -15,20 +17,15 @@ from .play import LEAST_EVENTS, play
 
 SHORT_STEPS, SHORT_SECONDS = 30, 130.0
 """Of the stream in the usual test run; what ends first ends it."""
-MAJORS = (16, 20)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    wanted = str(metafunc.config.getoption("--ceph", "") or "").split(",")
-    metafunc.parametrize("major", [major for major in MAJORS if str(major) in wanted])
 
 
 def test_same_events_same_cluster(major: int, request: pytest.FixtureRequest) -> None:
     config = request.config
-    steps = config.getoption("--conformance-steps")
+    steps, seconds = config.getoption("--conformance-steps"), math.inf
+    if not steps:
+        steps, seconds = SHORT_STEPS, SHORT_SECONDS
     seed = config.getoption("--conformance-seed")
-    result = play(RELEASES[major], steps or SHORT_STEPS, seed,
-                  seconds=float("inf") if steps else SHORT_SECONDS,
+    result = play(RELEASES[major], steps, seed, seconds=seconds,
                   keep=config.getoption("--ceph-keep"))
     config.stash[FIGURES].append(
         f"Ceph {RELEASES[major].version}: conformance with seed {seed}: {result}")

@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import pytest
 
 from ..conftest import FIGURES
-from ..release import RELEASES
-from . import cluster_shape as shape
+from ..release import RELEASES, Release
 from .compare import Difference, compare
 from .events import Event
-from .play import PACKAGE
-from .real_side import RealCluster
 from .recording import Recording
-from .stub_side import StubSide
+from .sides import Sides, both_sides
 
-MAJORS = (16, 20)
 OUT_SECONDS = 2
 """After so long the monitor marks an OSD out, and in when it is up."""
 TOLERANCE, LEAST_OBJECTS = 0.2, 10
@@ -61,11 +57,6 @@ class Copied(NamedTuple):
                 f"{self.stub} in the stub")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    wanted = str(metafunc.config.getoption("--ceph", "") or "").split(",")
-    metafunc.parametrize("major", [major for major in MAJORS if str(major) in wanted])
-
-
 # ten minutes a release: what was recorded is replayed in every run of tests/mgr_stub
 @pytest.mark.long
 def test_a_returned_osd_gets_what_it_lacks(major: int, request: pytest.FixtureRequest) -> None:
@@ -78,7 +69,8 @@ def test_an_osd_returns_after_an_hour(major: int, request: pytest.FixtureRequest
 
 
 def _judge(request: pytest.FixtureRequest, major: int, absences: Sequence[Absence]) -> None:
-    copied, differences, _ = play(major, absences, request.config.getoption("--ceph-keep"))
+    copied, differences, _ = play(RELEASES[major], absences,
+                                  request.config.getoption("--ceph-keep"))
     request.config.stash[FIGURES].extend(
         f"Ceph {RELEASES[major].version}: {line}" for line in copied)
     assert not differences, "\n".join(map(str, differences[:50]))
@@ -87,74 +79,69 @@ def _judge(request: pytest.FixtureRequest, major: int, absences: Sequence[Absenc
     assert copied[-1].real > 100
 
 
-def play(major: int, absences: Sequence[Absence],
+def play(release: Release, absences: Sequence[Absence],
          keep: bool = False) -> Tuple[List[Copied], List[Difference], Recording]:
     """All these absences on both sides of one cluster."""
-    with RealCluster(RELEASES[major], PACKAGE, keep, shape.OSD_GIB) as real:
-        real.prepare()
-        recording = Recording(major, real.state())
-        stub = StubSide(recording.state, major)
-        game = _Game(real, stub, recording)
-        try:
-            stub.settle()
-            game.do(Event("set_out_interval", (OUT_SECONDS,)))
-            return [game.play(absence) for absence in absences], game.differences, recording
-        finally:
-            stub.close()
+    with both_sides(release, keep) as sides:
+        game = _Game(sides)
+        sides.stub.settle()
+        game.do("set_out_interval", OUT_SECONDS)
+        return [game.play(absence) for absence in absences], game.differences, sides.recording
 
 
 class _Game:
     """Both sides, and where they have differed."""
 
-    def __init__(self, real: RealCluster, stub: StubSide, recording: Recording) -> None:
-        self.real, self.stub, self.recording = real, stub, recording
+    def __init__(self, sides: Sides) -> None:
+        self.sides = sides
         self.differences: List[Difference] = []
 
     def play(self, absence: Absence) -> Copied:
         """The OSD goes, is out, and returns; compared after each step."""
-        osd = absence.osd
-        held = sum(pg["objects"] for pg in self.stub.view()["pgs"].values() if osd in pg["acting"])
-        self.do(Event("down", (osd,)), Event("await_out", (osd,)))
-        self._compare(f"{absence.name}: osd.{osd} is out")
-        self.do(Event("pass", (absence.seconds,)),
-                *(Event("write", (pool, count, absence.name))
-                  for pool, count in absence.objects.items()))
-        self._compare(f"{absence.name}: written")
-        before = self._copied()
-        self.do(Event("up", (osd,)))
-        self._compare(f"{absence.name}: osd.{osd} is back")
-        return Copied(absence.name, held, *(
-            after - there for after, there in zip(self._copied(), before)))
+        osd, name = absence.osd, absence.name
+        pgs = self.sides.stub.view()["pgs"].values()
+        held = sum(pg["objects"] for pg in pgs if osd in pg["acting"])
+        self.do("down", osd)
+        self.do("await_out", osd)
+        self._compare(f"{name}: osd.{osd} is out")
+        self.do("pass", absence.seconds)
+        for pool, count in absence.objects.items():
+            self.do("write", pool, count, name)
+        self._compare(f"{name}: written")
+        real, stub = self._real_copied(), self._stub_copied()
+        self.do("up", osd)
+        self._compare(f"{name}: osd.{osd} is back")
+        return Copied(name, held, self._real_copied() - real, self._stub_copied() - stub)
 
-    def do(self, *events: Event) -> None:
-        """Does events on both sides."""
-        for event in events:
-            code = self.real.do(event)
-            assert code == self.stub.do(event) == 0
-            self.recording.event(event, code)
+    def do(self, kind: str, *values: Any) -> None:
+        """Does an event on both sides."""
+        assert self.sides.do(Event(kind, values)) == (0, 0)
 
     def _compare(self, what: str) -> None:
-        real = self.real.settle()
-        self.stub.settle()
-        self.stub.adopt_objects({pgid: pg["objects"] for pgid, pg in real["pgs"].items()})
-        self.differences += compare(real, self.stub.view()).differences
-        self.recording.step(what, real, self.real.mgr("probe shapes").json(), {})
+        real, stub = self.sides.settle()
+        self.differences += compare(real, stub).differences
+        self.sides.recording.step(what, real, self.sides.real.mgr("probe shapes").json(), {})
 
-    def _copied(self) -> Tuple[int, int]:
-        """Recovery operations of all real OSDs that are up, and the objects that the stub's bytes
-        amount to.
+    def _real_copied(self) -> int:
+        """Recovery operations of all OSDs that are up: `num_objects_recovered` of a PG falls when
+        an OSD returns as its primary."""
+        real, count = self.sides.real, 0
+        for osd in real.osd_dump()["osds"]:
+            if osd["up"]:
+                counters = real.ceph(f"tell osd.{osd['osd']} perf dump").json()
+                count += counters["osd"]["recovery_ops"]
+        return count
 
-        `num_objects_recovered` of a real PG falls when an OSD returns as its primary.
-        """
-        real = self.real
-        ups = [osd["osd"] for osd in real.mon_json("osd dump")["osds"] if osd["up"]]
-        counts = [real.ceph(f"tell osd.{osd} perf dump").json()["osd"] for osd in ups]
-        own = sum(pg.recovered() * pg.num_objects / pg.num_bytes
-                  for pg in self.stub.simulation.cluster.pgs.values() if pg.num_bytes)
-        return sum(count["recovery_ops"] for count in counts), int(own)
+    def _stub_copied(self) -> int:
+        """The objects that the stub's bytes amount to."""
+        count = 0.0
+        for pg in self.sides.stub.simulation.cluster.pgs.values():
+            if pg.num_bytes:
+                count += pg.recovered() * pg.num_objects / pg.num_bytes
+        return int(count)
 
 
 if __name__ == "__main__":
-    found = play(int(sys.argv[1]), ABSENCES)
+    found = play(RELEASES[int(sys.argv[1])], ABSENCES)
     print("\n".join(map(str, [*found[0], *found[1]])))
     found[2].save(Path(sys.argv[2]))

@@ -12,6 +12,11 @@ NAMES = ("osd_map", "osd_map_crush", "osd_map_tree", "pg_stats", "pg_progress", 
          "pool_stats", "osd_stats", "df", "health")
 """Structures of `get()` whose types and keys are compared."""
 
+UNTOLD: Dict[str, Any] = {
+    "up": [], "acting": [], "state": "unknown",
+    "stat_sum": {"num_objects": 0, "num_objects_misplaced": 0, "num_objects_degraded": 0}}
+"""Of a PG that nobody has reported."""
+
 
 def view_of(module: Any) -> Dict[str, Any]:
     """The placement and the counts of every PG."""
@@ -23,7 +28,7 @@ def view_of(module: Any) -> Dict[str, Any]:
         for position in range(pool["pg_num"]):
             pgid = f"{pool['pool']}.{position:x}"
             pgs[pgid] = _pg(osdmap.pg_to_up_acting_osds(pool["pool"], position),
-                            stats.get(pgid, {}))
+                            stats.get(pgid, UNTOLD))
     return {
         "epoch": dump["epoch"], "pgs": pgs,
         "pools": {pool["pool_name"]: _pool(pool) for pool in dump["pools"]},
@@ -33,14 +38,12 @@ def view_of(module: Any) -> Dict[str, Any]:
 
 
 def _pg(placed: Dict[str, Any], record: Dict[str, Any]) -> Dict[str, Any]:
-    sums = record.get("stat_sum", {})
+    sums = record["stat_sum"]
     return {"up": list(placed["up"]), "acting": list(placed["acting"]),
             "up_primary": placed["up_primary"], "acting_primary": placed["acting_primary"],
-            "told_up": list(record.get("up", [])), "told_acting": list(record.get("acting", [])),
-            "objects": sums.get("num_objects", 0),
-            "misplaced": sums.get("num_objects_misplaced", 0),
-            "degraded": sums.get("num_objects_degraded", 0),
-            "state": record.get("state", "unknown")}
+            "told_up": list(record["up"]), "told_acting": list(record["acting"]),
+            "objects": sums["num_objects"], "misplaced": sums["num_objects_misplaced"],
+            "degraded": sums["num_objects_degraded"], "state": record["state"]}
 
 
 def _pool(pool: Dict[str, Any]) -> Dict[str, Any]:

@@ -24,7 +24,10 @@ class ClientLoad:
         self._out.unlink(missing_ok=True)
         cluster.processes.start(NAME, [
             "python3", str(cluster.work / WRITER.name), str(cluster.conf), str(per_second), *pools])
-        wait_for("the first writes", lambda: self._lines(), 60)
+        wait_for("the first writes", self._lines, 60)
+
+    def __str__(self) -> str:
+        return f"{self.writes()} writes, slowest {self.slowest():.1f} s"
 
     def writes(self) -> int:
         """Writes that have succeeded so far. ClusterError where the client has ended."""

@@ -17,11 +17,13 @@ _put = store.PlanStore.put
 
 
 def _grown(self: store.PlanStore, name: str, plan: Any, created_at: float) -> Any:
-    if (HERE / "grow.moves").exists():
-        wanted = int(float((HERE / "grow.moves").read_text()))
+    file = HERE / "grow.moves"
+    if file.exists():
         noise = random.Random(0)  # digits that do not compress away
-        moves = [plan.moves[i % len(plan.moves)]._replace(
-            source_before=noise.random(), target_after=noise.random()) for i in range(wanted)]
+        moves = []
+        for number in range(int(file.read_text())):
+            moves.append(plan.moves[number % len(plan.moves)]._replace(
+                source_before=noise.random(), target_after=noise.random()))
         plan = plan._replace(moves=tuple(moves))
     return _put(self, name, plan, created_at)
 

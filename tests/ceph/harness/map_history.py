@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
 from ..cluster import DaemonCluster
 from ..daemons import ClusterError
@@ -48,19 +48,22 @@ class MapHistory:
         found = []
         for batch in self.batches():
             old, new = self._items[batch.epoch - 1], self._items[batch.epoch]
-            added = {pgid: set(new.get(pgid, ())) - set(old.get(pgid, ()))
-                     for pgid in batch.pgids}
-            pgids = [pgid for pgid in batch.pgids if added[pgid]]
+            pgids: List[str] = []
+            targets: Set[int] = set()
+            for pgid in batch.pgids:
+                added = set(new.get(pgid, ())) - set(old.get(pgid, ()))
+                if added:
+                    pgids.append(pgid)
+                    targets.update(target for _, target in added)
             if pgids:
-                found.append(batch._replace(pgids=pgids, targets=frozenset(
-                    target for pgid in pgids for _, target in added[pgid])))
+                found.append(batch._replace(pgids=pgids, targets=frozenset(targets)))
         return found
 
     def _newest(self) -> int:
         return self.cluster.mon_json("osd stat")["epoch"]
 
     def _read(self, epoch: int) -> None:
-        dump = self.cluster.mon_json("osd dump", epoch=epoch)
+        dump = self.cluster.osd_dump(epoch=epoch)
         self._items[epoch] = {entry["pgid"]: _pairs(entry) for entry in dump["pg_upmap_items"]}
         self._times[epoch] = seconds_of(dump["modified"])
 
@@ -81,10 +84,16 @@ def to_clean(cluster: DaemonCluster) -> List[str]:
 
 def to_clean_at(cluster: DaemonCluster, epoch: int) -> List[str]:
     """The same of an older map; 0 stands for the present one."""
-    osdmap, commands = str(cluster.work / "osdmap"), cluster.work / "cleanup"
+    commands = cluster.work / "cleanup"
     commands.unlink(missing_ok=True)
+    osdmaptool(cluster, epoch, "--upmap-cleanup", str(commands))
+    return commands.read_text().split("\n")[:-1] if commands.exists() else []
+
+
+def osdmaptool(cluster: DaemonCluster, epoch: int, *arguments: str) -> str:
+    """What the tool says of an older map; 0 stands for the present one."""
+    osdmap = str(cluster.work / "osdmap")
     answer = cluster.ceph(f"osd getmap {epoch or ''} -o {osdmap}")
     if answer.rc:
         raise ClusterError(f"osd getmap: {answer.err}")
-    cluster.processes.check(["osdmaptool", osdmap, "--upmap-cleanup", str(commands)])
-    return commands.read_text().split("\n")[:-1] if commands.exists() else []
+    return cluster.processes.check(["osdmaptool", osdmap, *arguments]).out

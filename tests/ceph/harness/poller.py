@@ -22,13 +22,12 @@ class Asked(NamedTuple):
     """What `status` said at one moment."""
 
     at: float           # seconds since the epoch
-    looked_at: float    # when the look was made that its figures are of
     now: Dict[str, Any]
 
     def __str__(self) -> str:
-        return (f"{time.strftime('%H:%M:%S', time.gmtime(self.at))} {self.now['state']}: "
-                f"{self.now['reason']}; look {self.at - self.looked_at:.0f} s old; "
-                f"{self.now['moving']}, misplaced {self.now['misplaced_ratio']}")
+        at, now = time.strftime("%H:%M:%S", time.gmtime(self.at)), self.now
+        return (f"{at} {now['state']}: {now['reason']}; look {now['snapshot_age_seconds']} s old; "
+                f"{now['moving']}, misplaced {now['misplaced_ratio']}")
 
 
 class Poller:
@@ -52,19 +51,18 @@ class Poller:
         """What it said from that moment on."""
         return [asked for asked in self.asked if asked.at >= at]
 
-    def looks(self, since: float) -> List[float]:
-        """When the looks were made that it was told of, from that moment on."""
-        told = [asked.looked_at for asked in self.since(since)]   # with some noise
-        return [new for old, new in zip([since, *told], told) if new > old + 1.0]
+    def has_said(self, state: str, since: float, after: int = 0) -> bool:
+        """Whether it has been in that state from that moment on, the first answers left out."""
+        return any(asked.now["state"] == state for asked in self.since(since)[after:])
 
     def _run(self) -> None:
         periods = 0
         while not self._over.wait(PERIOD_SECONDS):
             periods += 1
             try:
-                now, at = self._ask("status"), time.time()
+                now = self._ask("status")
                 if now is not None:
-                    self.asked.append(Asked(at, at - (now["snapshot_age_seconds"] or 0.0), now))
+                    self.asked.append(Asked(time.time(), now))
                 if periods % SCRAPE_EVERY == 0:
                     self._scrape()
                 if periods % OTHER_EVERY == 0:
@@ -95,4 +93,4 @@ def polled(cluster: DaemonCluster) -> Iterator[Poller]:
         yield poller
     finally:
         poller.stop()
-        cluster.mon("config rm", who="mgr", name="mgr/equilibrium/metrics_port")
+        cluster.remove_option("metrics_port")

@@ -11,8 +11,10 @@ from ..conftest import MAX_MISPLACED
 from ..daemons import ClusterError, wait_for
 from . import workload
 from .client_load import ClientLoad
-from .commands import equilibrium, evaluated, quick_takeover, ready_plan, status
-from .map_history import Batch, MapHistory
+from .commands import (
+    AT_REST, class_row, equilibrium, evaluated, quick_takeover, ready_plan, status, stop_and_reset,
+    wait_state)
+from .map_history import Batch, MapHistory, to_clean
 from .watcher import Watcher
 
 WRITES_PER_SECOND = 20
@@ -28,15 +30,12 @@ class Story:
 
     def __init__(self, cluster: DaemonCluster) -> None:
         self.cluster = cluster
-        equilibrium(cluster, "off")
-        equilibrium(cluster, "reset")
+        stop_and_reset(cluster)
         workload.clear_upmaps(cluster)
         self.before = workload.settled_usage(cluster)
         ready_plan(cluster, "expected")
-        prediction = evaluated(cluster, "expected")
-        self.predicted: float = next(
-            row["planned_max_utilization"] for row in prediction["classes"]
-            if row["device_class"] == "hdd")
+        row = class_row(evaluated(cluster, "expected"))
+        self.predicted: float = row["planned_max_utilization"]
         self.history = MapHistory(cluster)
         self.load = ClientLoad(cluster, [pool[0] for pool in workload.POOLS], WRITES_PER_SECOND)
         self.watcher = Watcher(cluster)
@@ -62,21 +61,14 @@ class Story:
             found = self.batches_since(since)
             if len(found) >= number:
                 return found
-            if status(self.cluster)["state"] in ("balanced", "stuck"):
+            if status(self.cluster)["state"] in AT_REST:
                 raise ClusterError("it is through too early: make the test's limit smaller")
             return []
         return wait_for(f"{number} more batches", went, number * BATCH_SECONDS)[0]
 
     def wait_state(self, state: str, seconds: float) -> Dict[str, Any]:
         """Wait for a state of the module; its whole status then."""
-        def there() -> Dict[str, Any]:
-            now = status(self.cluster)
-            return now if now["state"] == state else {}
-        try:
-            return wait_for(f"state {state}", there, seconds)
-        except ClusterError:
-            raise ClusterError(f"state {state}: not within {seconds:.0f} s, "
-                               f"but {status(self.cluster)}") from None
+        return wait_state(self.cluster, [state], seconds)
 
 
 @contextmanager
@@ -96,10 +88,17 @@ def story_under(cluster: DaemonCluster, limit: float) -> Iterator[Story]:
             cluster.set_option("max_misplaced_ratio", MAX_MISPLACED)
 
 
+def assert_legal(cluster: DaemonCluster) -> None:
+    """No upmap that a monitor would cancel, no PG twice on a host."""
+    assert to_clean(cluster) == []
+    assert illegal_placements(cluster) == []
+
+
 def illegal_placements(cluster: DaemonCluster) -> List[str]:
     """PGs that the present map wants twice on one host; every rule of the tests forbids that."""
-    hosts = [host for host, sizes in cluster.hosts.items() for _ in sizes]
-    there = {pgid: [osd for osd in up if osd < len(hosts)]
-             for pgid, up in workload.up_sets(cluster).items()}  # others: no OSD for that shard
-    return [f"{pgid}: {up}" for pgid, up in there.items()
-            if len({hosts[osd] for osd in up}) < len(up)]
+    found = []
+    for pgid, up in workload.up_sets(cluster).items():
+        hosts = [cluster.osd_hosts[osd] for osd in up if osd < workload.NO_OSD]
+        if len(set(hosts)) < len(hosts):
+            found.append(f"{pgid}: {up}")
+    return found

@@ -7,7 +7,7 @@ unequally full all the same. How much is written is bounded: a full OSD stops ev
 from __future__ import annotations
 
 from statistics import pvariance
-from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from ..cluster import DaemonCluster
 from ..daemons import ClusterError, wait_for
@@ -54,9 +54,8 @@ def make_pools(cluster: DaemonCluster) -> None:
     The built-in balancer is switched off; where a test switches it on, it finds nothing to do.
     """
     cluster.mgr("balancer off")
-    cluster.mon("config set", who="mgr", name="mgr/balancer/upmap_max_deviation", value="100")
-    cluster.mon("config set", who="mgr", name="mgr/balancer/sleep_interval",
-                value=str(BUILTIN_SLEEP))
+    cluster.set_config("mgr", "mgr/balancer/upmap_max_deviation", 100)
+    cluster.set_config("mgr", "mgr/balancer/sleep_interval", BUILTIN_SLEEP)
     cluster.mon("osd erasure-code-profile set", name=EC_PROFILE,
                 profile=["k=2", "m=1", "crush-failure-domain=host"])
     for name, kind, pgs, _ in POOLS:
@@ -64,40 +63,52 @@ def make_pools(cluster: DaemonCluster) -> None:
     wait_clean(cluster)
 
 
-def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: int = 8) -> None:
-    """Create one pool; `kind` is "replicated" (size 3) or "erasure" (2+1)."""
+def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: int = 8,
+              profile: str = EC_PROFILE) -> None:
+    """Create one pool; `kind` is "replicated" (size 3) or "erasure" (as its profile says)."""
     more: Dict[str, Any] = {"size": 3}
     if kind == "erasure":
-        more = {"erasure_code_profile": EC_PROFILE}
+        more = {"erasure_code_profile": profile}
     cluster.mon("osd pool create", pool=name, pg_num=pgs, pgp_num=pgs, pool_type=kind, **more)
     cluster.mon("osd pool application enable", pool=name, app="rados")
 
 
+def set_pool(cluster: DaemonCluster, name: str, variable: str, value: object) -> None:
+    """`ceph osd pool set NAME VARIABLE VALUE`."""
+    cluster.mon("osd pool set", pool=name, var=variable, val=str(value))
+
+
 def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
     """All three, in an order that Ceph takes."""
-    for name, ratio in sorted(ratios.items(), key=lambda entry: entry[1]):
-        cluster.mon(f"osd set-{name}-ratio", ratio=round(ratio, 3))
+    for name in sorted(ratios, key=ratios.__getitem__):
+        cluster.mon(f"osd set-{name}-ratio", ratio=round(ratios[name], 3))
 
 
 def delete_pool(cluster: DaemonCluster, name: str) -> None:
     """Delete one pool; does not wait."""
-    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    cluster.set_config("mon", "mon_allow_pool_delete", "true")
     cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
 
 
-def pool_of(cluster: DaemonCluster, name: str) -> Dict[str, Any]:
-    """A pool as `osd dump` has it; its id is `pool`."""
-    return next(dict(pool) for pool in cluster.mon_json("osd dump")["pools"]
-                if pool["pool_name"] == name)
+def pool_of(cluster: DaemonCluster, name: str, **arguments: Any) -> Dict[str, Any]:
+    """A pool as `osd dump` has it, that of an `epoch` if one is named; its id is `pool`."""
+    pools = cluster.osd_dump(**arguments)["pools"]
+    return next(pool for pool in pools if pool["pool_name"] == name)
 
 
 def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
     """Write that many objects of 1 MiB with `rados bench`, under a time limit. It begins as many as
     it has in flight, whatever the most is."""
-    cluster.processes.check(
-        ["rados", "-c", str(cluster.conf), "-p", pool, "bench", "240", "write", "-b", str(MIB),
-         "-t", str(min(8, mebibytes)), "--max-objects", str(mebibytes),
-         "--run-name", f"{pool}-{mebibytes}", "--no-cleanup"], 300)
+    bench(cluster, pool, 240, MIB, min(8, mebibytes), mebibytes,
+          "--run-name", f"{pool}-{mebibytes}", "--no-cleanup")
+
+
+def bench(cluster: DaemonCluster, pool: str, seconds: int, size: int, at_once: int, objects: int,
+          *more: str) -> None:
+    """`rados bench` that writes so many objects of that size, deletes them unless more is said."""
+    rados = ["rados", "-c", str(cluster.conf), "-p", pool, "bench", str(seconds), "write"]
+    cluster.processes.check([*rados, "-b", str(size), "-t", str(at_once), "--max-objects",
+                             str(objects), *more], 300)
 
 
 def fill(cluster: DaemonCluster) -> Usage:
@@ -112,8 +123,8 @@ def fill(cluster: DaemonCluster) -> Usage:
 
 def usage_of(cluster: DaemonCluster) -> Usage:
     """What `ceph osd df` says now; OSDs that are out have no size there and are left out."""
-    nodes = cluster.mgr_json("osd df")["nodes"]
-    return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes if node["kb"]})
+    return Usage({node["id"]: node["kb_used"] / node["kb"]
+                  for node in cluster.osd_nodes() if node["kb"]})
 
 
 def settled_usage(cluster: DaemonCluster, seconds: float = 180.0, quiet: int = 8) -> Usage:
@@ -125,19 +136,26 @@ def settled_usage(cluster: DaemonCluster, seconds: float = 180.0, quiet: int = 8
     spare: List[int] = []   # PGs that OSDs hold beyond those that they are to have
 
     def settled() -> bool:
-        spare.append(_pgs_held(cluster) - sum(len(osds) for osds in _holders(cluster)))
+        held = sum(pgs_held(cluster).values())
+        spare.append(held - _pgs_wanted(cluster))
         seen.append(usage_of(cluster))
         count = quiet if spare[-1] <= 0 else 5 * quiet
-        last = seen[-count:]
-        return len(last) == count and len(set(spare[-count:])) == 1 and all(
-            abs(a - b) < 1e-4 for one in last
-            for a, b in zip(one.utilization.values(), last[-1].utilization.values()))
+        if len(seen) < count or len(set(spare[-count:])) > 1:
+            return False
+        return all(_is_alike(one, seen[-1]) for one in seen[-count:])
     try:
         wait_for("settled statistics", settled, seconds, pause=1.0)
     except ClusterError as error:
         raise ClusterError(f"{error}; PGs beyond those wanted: {spare[-50:]}, usage"
-                           f" {[usage.utilization for usage in seen[-3:]]}") from None
+                           f" {seen[-3:]!r}") from None
     return seen[-1]
+
+
+def _is_alike(one: Usage, other: Usage) -> bool:
+    for a, b in zip(one.utilization.values(), other.utilization.values()):
+        if abs(a - b) >= 1e-4:
+            return False
+    return True
 
 
 def wait_clean(cluster: DaemonCluster, seconds: float = 180.0) -> None:
@@ -146,45 +164,54 @@ def wait_clean(cluster: DaemonCluster, seconds: float = 180.0) -> None:
     PG statistics lag: right after a map change all still look clean at their old place.
     """
     def clean() -> bool:
-        wanted = sum(pool["pg_num"] for pool in cluster.mon_json("osd dump")["pools"])
-        stats = _pg_stats(cluster)
-        if len(stats) != wanted or not all(_is_clean(stat) for stat in stats):
+        wanted = sum(pool["pg_num"] for pool in cluster.osd_dump()["pools"])
+        stats = cluster.pg_stats("pgs_brief")
+        if len(stats) != wanted or not all(is_clean(stat["state"]) for stat in stats):
             return False
         mapped = up_sets(cluster)
         return all(stat["up"] == stat["acting"] == mapped[stat["pgid"]] for stat in stats)
     wait_for("all PGs active+clean", clean, seconds)
 
 
+def up_set(cluster: DaemonCluster, pgid: str) -> List[int]:
+    """Up set of a PG as the monitor maps it from the present osdmap."""
+    return cluster.mon_json("pg map", pgid=pgid)["up"]
+
+
 def up_sets(cluster: DaemonCluster) -> Dict[str, List[int]]:
-    """Up set by PG as the monitor maps it from the present osdmap."""
-    return {stat["pgid"]: cluster.mon_json("pg map", pgid=stat["pgid"])["up"]
-            for stat in _pg_stats(cluster)}
+    """Up set by PG, likewise."""
+    stats = cluster.pg_stats("pgs_brief")
+    return {stat["pgid"]: up_set(cluster, stat["pgid"]) for stat in stats}
 
 
-def _pgs_held(cluster: DaemonCluster) -> int:
-    """PGs that the OSDs say they hold, those that they still delete among them."""
+def pgs_held(cluster: DaemonCluster) -> Dict[int, int]:
+    """OSD → PGs that it says it holds, those that it still deletes among them."""
     reports = cluster.mgr_json("pg dump", dumpcontents=["osds"])["osd_stats"]
-    return sum(report["num_pgs"] for report in reports)
+    return {report["osd"]: report["num_pgs"] for report in reports}
 
 
-def _holders(cluster: DaemonCluster) -> List[Set[int]]:
-    """The OSDs that hold each PG or are to hold it."""
-    return [{osd for osd in stat["up"] + stat["acting"] if osd < NO_OSD}
-            for stat in _pg_stats(cluster)]
+def _pgs_wanted(cluster: DaemonCluster) -> int:
+    """PGs that the OSDs hold or are to hold, by OSD, summed."""
+    count = 0
+    for stat in cluster.pg_stats("pgs_brief"):
+        count += len({*stat["up"], *stat["acting"]} - {NO_OSD})
+    return count
 
 
-def _pg_stats(cluster: DaemonCluster) -> List[Dict[str, Any]]:
-    return cluster.mgr_json("pg dump", dumpcontents=["pgs_brief"])["pg_stats"]
-
-
-def _is_clean(stat: Dict[str, Any]) -> bool:
-    return set(stat["state"].split("+")) - {"scrubbing", "deep"} == {"active", "clean"}
+def is_clean(state: str) -> bool:
+    """Whether a PG's state is active+clean, scrubbed or not."""
+    return set(state.split("+")) - {"scrubbing", "deep"} == {"active", "clean"}
 
 
 def upmap_items(cluster: DaemonCluster) -> Dict[str, List[List[int]]]:
     """Present upmap items by PG, pairs [from, to]."""
+    return items_of(cluster.osd_dump())
+
+
+def items_of(osd_dump: Dict[str, Any]) -> Dict[str, List[List[int]]]:
+    """The same of any osdmap."""
     return {entry["pgid"]: [[pair["from"], pair["to"]] for pair in entry["mappings"]]
-            for entry in cluster.mon_json("osd dump")["pg_upmap_items"]}
+            for entry in osd_dump["pg_upmap_items"]}
 
 
 def clear_upmaps(cluster: DaemonCluster, pgids: Sequence[str] = ()) -> None:

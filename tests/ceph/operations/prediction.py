@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple
 
 import pytest
 
 from ..cluster import DaemonCluster
-from ..conftest import PACKAGE, SLEEP_INTERVAL
+from ..conftest import SLEEP_INTERVAL, new_cluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, execute, is_of_now, ready_plan, status
@@ -23,6 +24,8 @@ from ..release import RELEASES
 
 WRITER = Path(__file__).resolve().parent / "writer.py"
 HOSTS = {f"h{host}": (2.0,) for host in range(7)}
+#: Largest error, as ratio of an OSD's size.
+TOLERANCE = 0.01
 PATIENCE_SECONDS = 240
 DELETED_SECONDS = 6.0
 #: Many small objects are recovered one by one.
@@ -51,21 +54,18 @@ class Outcome(NamedTuple):
     allocated: Dict[str, float] = {}
 
     @property
-    def errors(self) -> Dict[int, float]:
-        """Reported less predicted."""
-        return {osd: self.after[osd] - ratio for osd, ratio in self.predicted.items()}
-
-    @property
     def largest(self) -> float:
-        """The largest error, absolute."""
-        return max(map(abs, self.errors.values()))
+        """The largest error: reported less predicted, absolute."""
+        return max(abs(self.after[osd] - ratio) for osd, ratio in self.predicted.items())
 
     def __str__(self) -> str:
-        rows = [f"osd.{osd} {self.before[osd]:.4f} -> {self.predicted[osd]:.4f}, is"
-                f" {self.after[osd]:.4f} ({self.errors[osd]:+.4f})" for osd in sorted(self.before)]
+        rows = [f"{self.moves} moves; error at most {self.largest:.4f}"]
+        for osd, before in sorted(self.before.items()):
+            predicted, after = self.predicted[osd], self.after[osd]
+            rows.append(f"osd.{osd} {before:.4f} -> {predicted:.4f}, is {after:.4f}"
+                        f" ({after - predicted:+.4f})")
         taken = ", ".join(f"{osd} {ratio:.3f}" for osd, ratio in self.allocated.items())
-        return (f"{self.moves} moves; error at most {self.largest:.4f}: "
-                f"{'; '.join(rows)}; allocated by stored: {taken}")
+        return "; ".join([*rows, f"allocated by stored: {taken}"])
 
 
 def cluster_of_seven(request: pytest.FixtureRequest,
@@ -74,35 +74,44 @@ def cluster_of_seven(request: pytest.FixtureRequest,
     DaemonCluster has them."""
     release = RELEASES[request.param]
     rocksdb = _ROCKSDB_16 if release.major < 18 else _ROCKSDB_18
-    with DaemonCluster(release, PACKAGE, request.config.getoption("--ceph-keep"), HOSTS,
-                       {"bluestore rocksdb options": rocksdb, **_IN_HASTE, **osd_options}) as made:
+    options = {"bluestore rocksdb options": rocksdb, **_IN_HASTE, **osd_options}
+    with new_cluster(request, HOSTS, options) as made:
         made.mgr("balancer off")
         for flag in ("noscrub", "nodeep-scrub"):
             made.mon("osd set", key=flag)
         made.enable("equilibrium")
-        for name, value in (("sleep_interval", SLEEP_INTERVAL), ("max_misplaced_ratio", 1.0),
-                            ("max_moves_per_round", 100)):
-            made.set_option(name, value)
+        made.set_option("sleep_interval", SLEEP_INTERVAL)
+        made.set_option("max_misplaced_ratio", 1.0)
+        made.set_option("max_moves_per_round", 100)
         made.hurry()
         yield made
         failures = made.module_failures()
     assert not failures, f"the module raised exceptions on Ceph {release.version}:\n{failures}"
 
 
-def make_pool(cluster: DaemonCluster, name: str, **more: Any) -> None:
-    """A pool of 32 PGs."""
-    cluster.mon("osd pool create", pool=name, pg_num=32, pgp_num=32,
-                **(more or {"pool_type": "replicated", "size": 3}))
-    cluster.mon("osd pool application enable", pool=name, app="rados")
+def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated") -> None:
+    """A pool of 32 PGs; one that is erasure-coded has a profile of its name."""
+    workload.make_pool(cluster, name, kind, 32, name)
     workload.wait_clean(cluster)
 
 
 def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int = 1) -> None:
     """Objects that compress to one part of `part`."""
-    shutil.copy(WRITER, cluster.work)
-    cluster.processes.check(
-        ["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
-         f"{pool}-{size}-{part}", *map(str, (objects, size, part))], 300)
+    script = str(shutil.copy(WRITER, cluster.work))
+    numbers = [str(objects), str(size), str(part)]
+    cluster.processes.check(["python3", script, str(cluster.conf), pool, f"{pool}-{size}-{part}",
+                             *numbers], 300)
+
+
+def judge(cluster: DaemonCluster, figure: Callable[[str], None], what: str, pools: List[str],
+          is_compacted: bool = True) -> Outcome:
+    """Balances the pools, which are deleted then; each OSD holds what was foretold."""
+    found = balance(cluster, pools, is_compacted)
+    figure(f"{what}: {found}")
+    delete_pools(cluster, pools)
+    assert found.moves
+    assert found.largest <= TOLERANCE
+    return found
 
 
 def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True) -> Outcome:
@@ -116,7 +125,8 @@ def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True)
     predicted = dict(before)
     first: Dict[int, float] = {}
     for move in plan["moves"]:
-        for which, osd in (("from", move["from"]), ("to", move["to"])):
+        for which in ("from", "to"):
+            osd = move[which]
             first.setdefault(osd, move[f"{which}_utilization_before"])
             predicted[osd] = before[osd] + move[f"{which}_utilization_after"] - first[osd]
     execute(cluster, "sizes", PATIENCE_SECONDS)
@@ -135,16 +145,14 @@ def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
 
 def _allocated_by_stored(cluster: DaemonCluster, pools: List[str]) -> Dict[str, float]:
     """By OSD, as it reports them of the pools together."""
-    ids = {pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
-           if pool["pool_name"] in pools}
-    sums: Dict[int, List[int]] = {}
+    ids = {pool["pool"] for pool in cluster.osd_dump()["pools"] if pool["pool_name"] in pools}
+    allocated: Counter[int] = Counter()
+    stored: Counter[int] = Counter()
     for row in cluster.mgr_json("pg dump", dumpcontents=["osds"])["pool_statfs"]:
         if row["poolid"] in ids:
-            of_osd = sums.setdefault(row["osd"], [0, 0])
-            of_osd[0] += row["allocated"]
-            of_osd[1] += row["data_stored"]
-    return {f"osd.{osd}": allocated / max(1, stored)
-            for osd, (allocated, stored) in sorted(sums.items())}
+            allocated[row["osd"]] += row["allocated"]
+            stored[row["osd"]] += row["data_stored"]
+    return {f"osd.{osd}": allocated[osd] / max(1, stored[osd]) for osd in sorted(allocated)}
 
 
 def _settled(cluster: DaemonCluster) -> Dict[int, float]:

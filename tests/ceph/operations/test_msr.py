@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Callable, Dict, Iterator, List
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
 
 from ..cluster import DaemonCluster
 from ..harness import workload
-from ..harness.commands import equilibrium, equilibrium_json, execute, ready_plan
+from ..harness.commands import (
+    equilibrium, equilibrium_json, execute, ready_plan, stop_and_reset)
 
 pytestmark = pytest.mark.releases(20)
 
@@ -21,16 +22,13 @@ PATIENCE_SECONDS = 240
 @pytest.fixture(scope="module")
 def msr(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     """4+2, at most two shards on a host."""
-    equilibrium(cluster, "off")
-    equilibrium(cluster, "reset")
-    former = cluster.mon_json("osd dump")["require_min_compat_client"]
+    stop_and_reset(cluster)
+    former = cluster.osd_dump()["require_min_compat_client"]
     cluster.mon("osd set-require-min-compat-client", version="squid")
     cluster.mon("osd erasure-code-profile set", name=PROFILE, profile=[
         "k=4", "m=2", "crush-failure-domain=host", "crush-osds-per-failure-domain=2",
         "crush-num-failure-domains=3"])
-    cluster.mon("osd pool create", pool=POOL, pg_num=PGS, pgp_num=PGS, pool_type="erasure",
-                erasure_code_profile=PROFILE)
-    cluster.mon("osd pool application enable", pool=POOL, app="rados")
+    workload.make_pool(cluster, POOL, "erasure", PGS, PROFILE)
     workload.wait_clean(cluster)
     workload.write(cluster, POOL, MEBIBYTES)
     workload.settled_usage(cluster)
@@ -48,34 +46,34 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
     builtin = _builtin(msr)
     plan = ready_plan(msr, "msr", pools=[POOL], aim="even", **{"not": [f"osd.{spared}"]})
     assert plan["moves"], plan
-    assert not any(spared in (move["from"], move["to"]) for move in plan["moves"])
-    before = workload.usage_of(msr)
-    _assert_legal(msr, plan["predicted_up"])
+    for move in plan["moves"]:
+        assert spared not in (move["from"], move["to"])
+    before = workload.usage_of(msr).highest
+    predicted = plan["predicted_up"]
+    _assert_legal(msr, predicted)
     ended = execute(msr, "msr", PATIENCE_SECONDS)
     workload.wait_clean(msr)
     up = workload.up_sets(msr)
-    assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
-    usage = workload.settled_usage(msr)
-    figure(f"MSR rule, 4+2 on hosts of two shards: {len(plan['moves'])} moves of "
-           f"{len(plan['predicted_up'])} PGs, all up sets as predicted; the fullest OSD "
-           f"{100 * before.highest:.2f} -> {100 * usage.highest:.2f} %; the built-in balancer: "
-           f"{builtin}; {ended['outcome'] if 'outcome' in ended else ended}")
-    assert usage.highest < before.highest
+    assert {pgid: up[pgid] for pgid in predicted} == predicted
+    after = workload.settled_usage(msr).highest
+    moved = f"{len(plan['moves'])} moves of {len(predicted)} PGs"
+    figure(f"MSR rule, 4+2 on hosts of two shards: {moved}, all up sets as predicted; the fullest "
+           f"OSD {before:.4f} -> {after:.4f}; the built-in balancer: {builtin}; {ended['outcome']}")
+    assert after < before
 
 
 def test_groups_may_share_a_host_by_places(
         msr: DaemonCluster, figure: Callable[[str], None]) -> None:
     """No host has more shards than the rule gives one: the monitor keeps that, nothing mends it."""
-    pgid = next(pgid for pgid in sorted(workload.up_sets(msr))
-                if pgid.split(".")[0] == str(workload.pool_of(msr, POOL)["pool"]))
+    pgid = f"{workload.pool_of(msr, POOL)['pool']}.0"
     raw = _crushed(msr, pgid)
-    one, other = next(osds for osds in _by_host(msr) if not set(osds) & set(raw))
+    one, other = _free_host(msr, raw)
     msr.mon("osd pg-upmap-items", pgid=pgid, id=[raw[0], one, raw[2], other])
     workload.wait_clean(msr)
     shared = [one, raw[1], other, *raw[3:]]
-    assert workload.up_sets(msr)[pgid] == shared, "the monitor has not kept it"
-    plan = ready_plan(msr, "mend", repair=True)
-    assert plan["moves"] == [] and equilibrium_json(msr, "explain")["broken_pgs"] == []
+    assert workload.up_set(msr, pgid) == shared, "the monitor has not kept it"
+    assert ready_plan(msr, "mend", repair=True)["moves"] == []
+    assert equilibrium_json(msr, "explain")["broken_pgs"] == []
     _assert_legal(msr, {pgid: shared})
     figure(f"MSR rule: pg {pgid} on {shared}, two groups on a host: nothing to mend")
 
@@ -85,12 +83,15 @@ def _crushed(cluster: DaemonCluster, pgid: str) -> List[int]:
     if pgid in workload.upmap_items(cluster):
         workload.clear_upmaps(cluster, [pgid])
         workload.wait_clean(cluster)
-    return workload.up_sets(cluster)[pgid]
+    return workload.up_set(cluster, pgid)
 
 
-def _by_host(cluster: DaemonCluster) -> List[List[int]]:
-    numbers = iter(range(len(cluster.osds)))
-    return [[next(numbers) for _ in sizes] for sizes in cluster.hosts.values()]
+def _free_host(cluster: DaemonCluster, used: List[int]) -> List[int]:
+    """The OSDs of a host of which none is used."""
+    of_host: Dict[str, List[int]] = {}
+    for osd, host in enumerate(cluster.osd_hosts):
+        of_host.setdefault(host, []).append(osd)
+    return next(osds for osds in of_host.values() if set(osds).isdisjoint(used))
 
 
 def _assert_legal(cluster: DaemonCluster, ups: Dict[str, List[int]]) -> None:
@@ -107,6 +108,7 @@ def _assert_legal(cluster: DaemonCluster, ups: Dict[str, List[int]]) -> None:
 def _builtin(cluster: DaemonCluster) -> str:
     """What the built-in balancer finds to do for the pool."""
     cluster.mgr("balancer mode", mode="upmap")
-    answer: Any = cluster.mgr("balancer optimize", plan="builtin", pools=[POOL])
+    answer = cluster.mgr("balancer optimize", plan="builtin", pools=[POOL])
     cluster.mgr("balancer rm", plan="builtin")
-    return f"rc {answer.rc}, {(answer.err or answer.out).strip()[:120]}"
+    said = answer.err or answer.out
+    return f"rc {answer.rc}, {said.strip()[:120]}"

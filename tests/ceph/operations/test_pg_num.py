@@ -15,7 +15,7 @@ from ..cluster import DaemonCluster
 from ..conftest import MAX_MISPLACED, SLEEP_INTERVAL
 from ..daemons import wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, execute, ready_plan
+from ..harness.commands import equilibrium, execute, ready_plan, run, status
 from ..harness.map_history import MapHistory, seconds_of
 
 #: The first takes half an hour.
@@ -51,23 +51,23 @@ def seconds_to(cluster: DaemonCluster, pg_num: int) -> float:
     """Sets pg_num; the seconds until the mgr has brought pg_num and pgp_num there, by the monitor's
     maps."""
     first, begun = int(cluster.mon_json("osd stat")["epoch"]), time.time()
-    cluster.mon("osd pool set", pool=POOL, var="pg_num", val=str(pg_num))
+    workload.set_pool(cluster, POOL, "pg_num", pg_num)
 
     def is_there(now: Dict[str, Any]) -> bool:
-        return {now[name] for name in ("pg_num", "pg_num_pending", "pg_placement_num")} == {pg_num}
+        return now["pg_num"] == now["pg_num_pending"] == now["pg_placement_num"] == pg_num
     wait_for(f"{pg_num} PGs", lambda: is_there(workload.pool_of(cluster, POOL)), STEPS_SECONDS)
-    newest = int(cluster.mon_json("osd stat")["epoch"])
-    dumps = (cluster.mon_json("osd dump", epoch=epoch) for epoch in range(first + 1, newest + 1))
-    return seconds_of(next(dump["modified"] for dump in dumps if any(
-        pool["pool_name"] == POOL and is_there(pool) for pool in dump["pools"]))) - begun
+    epoch = first + 1
+    while not is_there(workload.pool_of(cluster, POOL, epoch=epoch)):
+        epoch += 1
+    return seconds_of(cluster.osd_dump(epoch=epoch)["modified"]) - begun
 
 
 def moves_of_touched(cluster: DaemonCluster, history: MapHistory) -> Dict[str, int]:
     """PGs that got items although a step was to touch them by the map before → its epoch."""
     found = {}
     for batch in history.additions():
-        pools = {one["pool"]: one for one in cluster.mon_json(
-            "osd dump", epoch=batch.epoch - 1)["pools"]}
+        dump = cluster.osd_dump(epoch=batch.epoch - 1)
+        pools = {one["pool"]: one for one in dump["pools"]}
         for pgid in batch.pgids:
             number, ps = pgid.split(".")
             if is_to_be_touched(pools[int(number)], int(ps, 16)):
@@ -85,21 +85,20 @@ def test_a_merge_and_a_split_go_first(
         history = MapHistory(cluster)
         if planned:
             ready_plan(cluster, "beside")
-            assert equilibrium(cluster, "execute", plan="beside").rc == 0
+            run(cluster, "execute", plan="beside")
             wait_for("its first moves", history.additions, 60)
         took.setdefault((pg_num, planned), []).append(seconds_to(cluster, pg_num))
         during = history.additions()
-        wait_for("a plan that is through", lambda: cluster.mgr_json(
-            "equilibrium status")["execution"] is None, STEPS_SECONDS, pause=1.0)
+        wait_for("a plan that is through", lambda: status(cluster)["execution"] is None,
+                 STEPS_SECONDS, pause=1.0)
         workload.wait_clean(cluster)
         assert moves_of_touched(cluster, history) == {}
         if planned:
-            figure(f"to {pg_num} PGs: {sum(len(batch.pgids) for batch in during)} PGs got items in"
-                   f" {len(during)} maps before its end, of {len(history.additions())}; then"
-                   f" {workload.settled_usage(cluster)}")
+            count = sum(len(batch.pgids) for batch in during)
+            figure(f"to {pg_num} PGs: {count} PGs got items in {len(during)} maps before its end,"
+                   f" of {len(history.additions())}; then {workload.settled_usage(cluster)}")
     for (pg_num, planned), seconds in took.items():
-        figure(f"to {pg_num} PGs {'under a plan' if planned else 'alone'}:"
-               f" {', '.join(f'{one:.0f}' for one in seconds)} s")
+        figure(f"to {pg_num} PGs, under a plan: {planned}: {list(map(round, seconds))} s")
     # a split takes half a minute here: its figures are shown alone
     assert median(took[LEAST, True]) <= LONGEST_RATIO * median(took[LEAST, False]), took
 
@@ -108,16 +107,16 @@ def test_a_pgp_num_that_is_lower_for_good(
         cluster: DaemonCluster, pool: Dict[str, Any], figure: Callable[[str], None]) -> None:
     equilibrium(cluster, "reset")
     workload.clear_upmaps(cluster)
-    cluster.mon("osd pool set", pool=POOL, var="pgp_num", val="32")
-    wait_for("a lower pgp_num", lambda: workload.pool_of(
-        cluster, POOL)["pg_placement_num"] == 32, STEPS_SECONDS)
+    workload.set_pool(cluster, POOL, "pgp_num", 32)
+    wait_for("a lower pgp_num",
+             lambda: workload.pool_of(cluster, POOL)["pg_placement_num"] == 32, STEPS_SECONDS)
     workload.wait_clean(cluster)
     before = workload.settled_usage(cluster)
     ready_plan(cluster, "low")
     execute(cluster, "low", STEPS_SECONDS)
     workload.wait_clean(cluster)
-    moved = [pgid for pgid in workload.upmap_items(cluster)
-             if pgid.startswith(f"{pool['pool']}.")]
+    prefix = f"{pool['pool']}."
+    moved = [pgid for pgid in workload.upmap_items(cluster) if pgid.startswith(prefix)]
     now = workload.pool_of(cluster, POOL)
     figure(f"pgp_num 32 of {now['pg_num']}: {len(moved)} PGs of the pool moved,"
            f" {before} -> {workload.settled_usage(cluster)}")

@@ -11,8 +11,8 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import (
-    answered, equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight,
-    status)
+    answered, equilibrium_json, execute, execution_over, quick_takeover, ready_plan, run,
+    shards_in_flight, status, stop_and_reset)
 
 #: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
 pytestmark = pytest.mark.long
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.long
 _SECONDS = 180
 #: States of a PG of which something is being copied.
 _COPYING = {"backfilling", "recovering"}
+_TO_MOVE = {"remapped", "recovery_wait"}
 #: Of an OSD: nothing is copied while they are set.
 _FLAGS = ("nobackfill", "norecover")
 Items = Dict[str, List[List[int]]]
@@ -32,11 +33,7 @@ def set_flags(cluster: DaemonCluster, command: str) -> None:
 
 def over(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
     """Waits until an execution has ended, whatever moves still; how it ended."""
-    def is_over() -> Dict[str, Any]:
-        now = status(cluster)
-        last: Dict[str, Any] = now["last_execution"] or {}
-        return last if last.get("plan") == plan and now["execution"] is None else {}
-    return wait_for(f"the end of {plan}", is_over, _SECONDS)
+    return wait_for(f"the end of {plan}", lambda: execution_over(status(cluster), plan), _SECONDS)
 
 
 def ended(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
@@ -50,29 +47,29 @@ class PgStates:
     """What Ceph itself says of each PG."""
 
     def __init__(self, cluster: DaemonCluster) -> None:
-        self.stats: Dict[str, Dict[str, Any]] = {
-            stat["pgid"]: stat
-            for stat in cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]}
+        #: pgid → the OSDs that serve it.
+        self.acting: Dict[str, Set[int]] = {}
+        self.states: Dict[str, str] = {}
+        #: PGs that have to move and of which nothing has been copied.
+        self.waiting: Set[str] = set()
+        for stat in cluster.pg_stats():
+            pgid = stat["pgid"]
+            self.acting[pgid] = set(stat["acting"])
+            self.states[pgid] = stat["state"]
+            if _waits(stat):
+                self.waiting.add(pgid)
 
-    @property
-    def acting(self) -> Dict[str, List[int]]:
-        """pgid → the OSDs that serve it."""
-        return {pgid: stat["acting"] for pgid, stat in self.stats.items()}
+    def remapped(self) -> Set[str]:
+        return {pgid for pgid, state in self.states.items() if "remapped" in state}
 
-    @property
-    def states(self) -> Dict[str, str]:
-        return {pgid: stat["state"] for pgid, stat in self.stats.items()}
 
-    def waiting(self) -> Set[str]:
-        """PGs that have to move and of which nothing has been copied."""
-        return {pgid for pgid, stat in self.stats.items() if self._waits(stat)}
-
-    def _waits(self, stat: Dict[str, Any]) -> bool:
-        words, counts = set(stat["state"].split("+")), stat["stat_sum"]
-        # what is to come by log recovery counts as degraded
-        lacking = counts["num_objects_misplaced"] + counts["num_objects_degraded"]
-        return ("active" in words and bool(words & {"remapped", "recovery_wait"})
-                and not words & _COPYING and lacking >= counts["num_objects"] > 0)
+def _waits(stat: Dict[str, Any]) -> bool:
+    words, counts = set(stat["state"].split("+")), stat["stat_sum"]
+    if "active" not in words or words.isdisjoint(_TO_MOVE) or words & _COPYING:
+        return False
+    # what is to come by log recovery counts as degraded
+    lacking = counts["num_objects_misplaced"] + counts["num_objects_degraded"]
+    return bool(lacking >= counts["num_objects"] > 0)
 
 
 def settled_states(cluster: DaemonCluster) -> PgStates:
@@ -80,9 +77,11 @@ def settled_states(cluster: DaemonCluster) -> PgStates:
     seen: List[PgStates] = []
 
     def settled() -> bool:
-        seen.append(PgStates(cluster))
-        last = [(one.states, one.waiting()) for one in seen[-4:]]
-        return len(last) == 4 and all(one == last[-1] for one in last)
+        now = PgStates(cluster)
+        if seen and (now.states, now.waiting) != (seen[-1].states, seen[-1].waiting):
+            seen.clear()
+        seen.append(now)
+        return len(seen) == 4
     wait_for("PGs that stay as they are", settled, 60, pause=1.5)
     return seen[-1]
 
@@ -97,18 +96,16 @@ def grace(cluster: DaemonCluster) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def before(cluster: DaemonCluster) -> Items:
     """A clean cluster in which somebody has set pairs by hand; these."""
-    equilibrium(cluster, "off")
-    equilibrium(cluster, "reset")
+    stop_and_reset(cluster)
     workload.clear_upmaps(cluster)
-    up = workload.up_sets(cluster)
-    hosts = {osd: host["name"] for host in cluster.mon_json("osd tree")["nodes"]
-             if host["type"] == "host" for osd in host["children"]}
-    for pgid in sorted(up)[:2]:
-        used = {hosts[osd] for osd in up[pgid]}
-        target = next((osd for osd in sorted(hosts) if osd not in up[pgid]
-                       and hosts[osd] not in used - {hosts[up[pgid][0]]}), None)
-        if target is not None:
-            cluster.mon("osd pg-upmap-items", pgid=pgid, id=[up[pgid][0], target])
+    hosts = cluster.osd_hosts
+    for pgid, up in sorted(workload.up_sets(cluster).items())[:2]:
+        source, *others = up
+        used = {hosts[osd] for osd in others}
+        for target, host in enumerate(hosts):
+            if target != source and host not in used:
+                cluster.mon("osd pg-upmap-items", pgid=pgid, id=[source, target])
+                break
     workload.wait_clean(cluster)
     workload.settled_usage(cluster)
     found = workload.upmap_items(cluster)
@@ -132,33 +129,36 @@ def test_cancel_takes_back_what_waits_and_moves_nothing(
     """Of each PG Ceph's own state tells whether it waited and what has become of it."""
     acting = PgStates(cluster).acting
     ready_plan(cluster, "p")
-    assert equilibrium(cluster, "execute", plan="p").rc == 0
+    run(cluster, "execute", plan="p")
     wait_for("a batch", lambda: workload.upmap_items(cluster) != before, 30, pause=0.05)
     set_flags(cluster, "set")
     try:
-        waited = settled_states(cluster).waiting()
+        waiting = settled_states(cluster).waiting
         sent = workload.upmap_items(cluster)
         changed = {pgid for pgid in {*sent, *before} if sent.get(pgid) != before.get(pgid)}
         answer = answered(cluster, "cancel")
-        assert answer["shards"] == 0 == answer["bytes"] and answer["not_restored"] == []
-        last = over(cluster, answer["plan"]) if answer["plan"] else {"dropped": []}
+        assert answer["shards"] == 0 == answer["bytes"]
+        assert answer["not_restored"] == []
+        dropped = over(cluster, answer["plan"])["dropped"] if answer["plan"] else []
         now = workload.upmap_items(cluster)
         taken = {pgid for pgid in changed if now.get(pgid) == before.get(pgid)}
-        wait_for("PGs at rest where they were", lambda: not taken & set(
-            pgid for pgid, state in PgStates(cluster).states.items() if "remapped" in state), 30)
+        wait_for("PGs at rest where they were",
+                 lambda: taken.isdisjoint(PgStates(cluster).remapped()), 30)
     finally:
         set_flags(cluster, "unset")
     workload.wait_clean(cluster)
     now_acting = PgStates(cluster).acting
-    figure(f"cancel: {len(changed)} PGs were sent, {len(waited & changed)} of them waited by Ceph's"
-           f" own states under {'+'.join(_FLAGS)}; the answer says at most {answer['pgs']},"
-           f" {len(taken)} were taken back, {len(last['dropped'])} had begun meanwhile")
-    assert taken and waited & changed <= taken
-    assert len(taken) == answer["pgs"] - len(last["dropped"])
-    assert {pgid: set(now_acting[pgid]) for pgid in taken} == {
-        pgid: set(acting[pgid]) for pgid in taken}
-    assert {pgid: now.get(pgid) for pgid in changed - taken} == {
-        pgid: sent.get(pgid) for pgid in changed - taken}
+    waited = waiting & changed
+    sent_pgs = f"{len(changed)} PGs were sent, {len(waited)} of them waited by Ceph's own states"
+    figure(f"cancel: {sent_pgs} under {_FLAGS}; the answer says at most {answer['pgs']},"
+           f" {len(taken)} were taken back, {len(dropped)} had begun meanwhile")
+    assert taken
+    assert waited <= taken
+    assert len(taken) == answer["pgs"] - len(dropped)
+    for pgid in taken:
+        assert now_acting[pgid] == acting[pgid], pgid
+    for pgid in changed - taken:
+        assert now.get(pgid) == sent.get(pgid), pgid
     assert equilibrium_json(cluster, "history")["episodes"][-1]["plan"] == (answer["plan"] or "p")
 
 
@@ -171,9 +171,13 @@ def test_undo_gives_each_pg_the_pairs_that_it_had(
     assert workload.upmap_items(cluster) != before
     shown = answered(cluster, "undo", since=span(began), dry_run=True)
     answer = answered(cluster, "undo", since=span(began))
-    assert answer["pgs"] == shown["pgs"] > 0 and answer["not_restored"] == []
-    wait_for("its first batch", lambda: status(cluster)["execution"] is None
-             or status(cluster)["execution"]["sent_moves"], 60, pause=0.2)
+    assert answer["pgs"] == shown["pgs"] > 0
+    assert answer["not_restored"] == []
+
+    def has_begun() -> bool:
+        execution = status(cluster)["execution"]
+        return execution is None or bool(execution["sent_moves"])
+    wait_for("its first batch", has_begun, 60, pause=0.2)
     cluster.kill_mgr()
     cluster.wait_module()
     last = ended(cluster, answer["plan"])
@@ -183,4 +187,5 @@ def test_undo_gives_each_pg_the_pairs_that_it_had(
     assert last["outcome"] == "completed"
     assert workload.upmap_items(cluster) == before
     again = answered(cluster, "undo", since=span(began), dry_run=True)
-    assert again["pgs"] == 0 and again["not_restored"] == []
+    assert again["pgs"] == 0
+    assert again["not_restored"] == []

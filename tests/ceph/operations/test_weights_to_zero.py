@@ -1,4 +1,4 @@
-"""Three OSDs of a host get CRUSH weight 0, as `ceph orch osd rm` does, and CRUSH overfills others."""
+"""A host's OSDs get CRUSH weight 0, as `ceph orch osd rm` does, and CRUSH overfills others."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from ..cluster import DaemonCluster
-from ..conftest import FIGURES, PACKAGE, SLEEP_INTERVAL
-from ..daemons import wait_for
+from ..conftest import SLEEP_INTERVAL, new_cluster
 from ..harness import workload
-from ..harness.commands import equilibrium, status
+from ..harness.commands import AT_REST, run, status, wait_state
 from ..harness.story import illegal_placements
-from ..release import RELEASES
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
@@ -34,9 +32,7 @@ LONGEST_SECONDS = 1500.0
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Four hosts of three OSDs, one pool; balanced."""
-    release = RELEASES[request.param]
-    keep = request.config.getoption("--ceph-keep")
-    with DaemonCluster(release, PACKAGE, keep, HOSTS, SHORT_LOGS) as made:
+    with new_cluster(request, HOSTS, SHORT_LOGS) as made:
         made.mgr("balancer off")
         workload.make_pool(made, "rep", pgs=PG_NUM)
         workload.wait_clean(made)
@@ -46,7 +42,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
         made.hurry()
         yield made
         failures = made.module_failures()
-    request.config.stash[FIGURES].append(f"Ceph {release.version}: weights to zero")
     assert not failures
 
 
@@ -57,6 +52,10 @@ class Standstill:
         self.longest = self.toofull = 0.0
         self._since = self._last = time.monotonic()
         self._copied = -1
+
+    def __str__(self) -> str:
+        return (f"toofull for {self.toofull:.0f} s, without a byte copied meanwhile for"
+                f" {self.longest:.0f} s")
 
     def observe(self, pgs: List[Dict[str, Any]]) -> None:
         """Takes in the `pg_stats` of one `pg dump`."""
@@ -78,8 +77,8 @@ def test_relief_goes_on_whatever_the_limit(cluster: DaemonCluster, limit: float,
     workload.set_ratios(cluster, DEFAULTS)
     for osd in REMOVED:
         cluster.mon("osd crush reweight", name=f"osd.{osd}", weight=2.0)
-    assert equilibrium(cluster, "on").rc == 0
-    wait_for("balanced", lambda: status(cluster)["state"] in ("balanced", "stuck"), 900, pause=1.0)
+    run(cluster, "on")
+    wait_state(cluster, AT_REST, 900, pause=1.0)
     workload.wait_clean(cluster)
     usage = workload.settled_usage(cluster).utilization
     mean = sum(usage.values()) / (len(usage) - len(REMOVED))
@@ -89,19 +88,17 @@ def test_relief_goes_on_whatever_the_limit(cluster: DaemonCluster, limit: float,
         cluster.mon("osd crush reweight", name=f"osd.{osd}", weight=0.0)
     began, seen = time.monotonic(), Standstill()
     while time.monotonic() - began < LONGEST_SECONDS:
-        pgs = cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
+        pgs = cluster.pg_stats()
         seen.observe(pgs)
-        if time.monotonic() - began > 60 and all(
-                set(pg["state"].split("+")) <= {"active", "clean", "scrubbing", "deep"}
-                for pg in pgs):
+        is_late = time.monotonic() - began > 60
+        if is_late and all(workload.is_clean(pg["state"]) for pg in pgs):
             break
         time.sleep(2.0)
     after = workload.usage_of(cluster)
-    now = status(cluster)
-    figure(f"weights of {REMOVED} to 0 at a limit of {limit}: clean after"
-           f" {time.monotonic() - began:.0f} s, toofull for {seen.toofull:.0f} s, without a byte"
-           f" copied meanwhile for {seen.longest:.0f} s; {after}; backfillfull"
-           f" {ratios['backfillfull']:.3f}; {now['state']}: {now['reason']}")
+    now, took = status(cluster), time.monotonic() - began
+    end = f"backfillfull {ratios['backfillfull']:.3f}; {now['state']}: {now['reason']}"
+    figure(f"weights of {REMOVED} to 0 at a limit of {limit}: clean after {took:.0f} s, {seen};"
+           f" {after}; {end}")
     assert seen.longest < STANDSTILL_SECONDS
-    assert time.monotonic() - began < LONGEST_SECONDS, now
+    assert took < LONGEST_SECONDS, now
     assert illegal_placements(cluster) == []

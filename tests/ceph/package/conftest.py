@@ -58,9 +58,11 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dict[str, Pat
     assert installed_version() in ("", OLD, NEW), f"{NAME} is installed on this machine"
     folder = tmp_path_factory.mktemp("packages")
     builder = PACKAGE / "packaging" / "build_deb.sh"
-    built = {version: Path(subprocess.run(
-        ["sh", str(builder), "--output", str(folder), "--version", version], check=True,
-        capture_output=True, text=True).stdout.strip()) for version in (OLD, NEW)}
+    built = {}
+    for version in (OLD, NEW):
+        done = subprocess.run(["sh", str(builder), "--output", str(folder), "--version", version],
+                              check=True, capture_output=True, text=True)
+        built[version] = Path(done.stdout.strip())
     dpkg("--purge", NAME)
     yield built
     dpkg("--purge", NAME)
@@ -77,7 +79,7 @@ def cluster(request: pytest.FixtureRequest,
                        {"osd recovery sleep": "0.2"}) as made:
         made.mgr("balancer off")
         workload.make_pool(made, "data", pgs=64)
-        made.mon("osd pool set", pool="data", var="size", val="2")
+        workload.set_pool(made, "data", "size", 2)
         workload.write(made, "data", MEBIBYTES)
         workload.wait_clean(made)
         yield made

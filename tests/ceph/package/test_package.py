@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Set
+from typing import Callable, Dict, Set
 
 import pytest
 
 from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, equilibrium_json, ready_plan, status
+from ..harness.commands import equilibrium, ready_plan, run, status
+from ..harness.workload import upmap_items
 from .conftest import NEW, OLD, dpkg, installed_version, script
 
 pytestmark = [pytest.mark.releases(16)]
@@ -25,18 +26,20 @@ SENT_BEFORE_UPGRADE = 2
 
 def known_modules(cluster: DaemonCluster) -> Set[str]:
     """Names of the modules that `ceph mgr module ls` shows in any list."""
-    listed: Dict[str, Any] = cluster.mon_json("mgr module ls")
-    return {entry if isinstance(entry, str) else entry["name"]
-            for names in listed.values() for entry in names}
+    known: Set[str] = set()
+    for names in cluster.mon_json("mgr module ls").values():
+        for entry in names:
+            known.add(entry if isinstance(entry, str) else entry["name"])
+    return known
 
 
 def restart_mgr(cluster: DaemonCluster) -> None:
     """What `systemctl restart ceph-mgr.target` does on a host with one mgr."""
     cluster.processes.end("mgr.x")
-    gid = cluster.mon_json("mgr dump")["active_gid"]
+    gid = cluster.mgr_dump()["active_gid"]
     cluster.start_mgr("x")
     cluster.mon("mgr fail", who="x")
-    wait_for("the new mgr", lambda: cluster.mon_json("mgr dump")["active_gid"] not in (0, gid), 60)
+    cluster.wait_other_mgr(gid)
     cluster.wait_mgr()
 
 
@@ -45,10 +48,6 @@ def running_version(cluster: DaemonCluster) -> str:
     found = re.search(r'ceph_equilibrium_info\{[^}]*version="([^"]*)"',
                       equilibrium(cluster, "metrics").out)
     return found.group(1) if found else ""
-
-
-def sent(cluster: DaemonCluster) -> Dict[str, List[List[int]]]:
-    return workload.upmap_items(cluster)
 
 
 def test_script_and_package_keep_apart(
@@ -98,30 +97,31 @@ def test_an_execution_goes_on_after_an_upgrade(
     cluster.set_option("start_delay", 5)
     cluster.set_option("max_moves_per_round", 2)
     cluster.set_option("max_misplaced_ratio", 0.08)
-    for option in ("pg_cooldown", "max_transit_ratio"):
-        cluster.set_option(option, 0)
+    cluster.set_option("pg_cooldown", 0)
+    cluster.set_option("max_transit_ratio", 0)
     plan = ready_plan(cluster, "p")
     wanted = {pgid: pairs for pgid, pairs in plan["upmap_items"].items() if pairs}
     assert len(wanted) > SENT_BEFORE_UPGRADE + 1, plan
-    assert equilibrium(cluster, "execute", plan="p").rc == 0
-    wait_for("some of the plan sent", lambda: len(sent(cluster)) >= SENT_BEFORE_UPGRADE, 90, 0.2)
+    run(cluster, "execute", plan="p")
+    wait_for("some of the plan sent", lambda: len(upmap_items(cluster)) >= SENT_BEFORE_UPGRADE,
+             90, 0.2)
 
     said = dpkg("--install", packages[NEW])
-    assert "keeps the old code" in said and "ceph mgr fail" in said
+    assert "keeps the old code" in said
+    assert "ceph mgr fail" in said
     assert installed_version() == NEW
-    before = len(sent(cluster))
+    before = len(upmap_items(cluster))
     assert before < len(wanted), "the plan was through before the upgrade"
     assert status(cluster)["execution"] is not None, "the old code works on"
     assert running_version(cluster) == OLD
-    gid = cluster.mon_json("mgr dump")["active_gid"]
+    gid = cluster.mgr_dump()["active_gid"]
     cluster.mon("mgr fail", who="x")  # the only mgr starts itself anew
-    wait_for("the mgr started anew",
-             lambda: cluster.mon_json("mgr dump")["active_gid"] not in (0, gid), 60)
+    cluster.wait_other_mgr(gid)
     cluster.wait_module()
     assert running_version(cluster) == NEW
     wait_for("the plan is through", lambda: status(cluster)["execution"] is None, 120)
-    assert {pgid: [list(pair) for pair in pairs] for pgid, pairs in wanted.items()} == sent(cluster)
-    assert equilibrium_json(cluster, "status")["last_execution"]["plan"] == "p"
+    assert upmap_items(cluster) == wanted
+    assert status(cluster)["last_execution"]["plan"] == "p"
     figure(f"upgraded with {before} of {len(wanted)} PGs sent; the rest was sent by the new build")
     assert cluster.module_failures() == ""
 
@@ -135,12 +135,13 @@ def test_a_folder_that_is_gone_is_not_told_by_health(
     restart_mgr(cluster)
     listed = cluster.mon_json("mgr module ls")
     answer = cluster.ceph("equilibrium status")
-    health = cluster.mon_json("health", detail="detail")["checks"]
-    figure(f"enabled without its folder: rc {answer.rc}, {answer.err.strip()!r}, health "
-           f"{sorted(health)}, enabled_modules {listed['enabled_modules']}")
-    assert "equilibrium" in listed["enabled_modules"]
+    codes, enabled = sorted(cluster.health_checks()), listed["enabled_modules"]
+    figure(f"enabled without its folder: rc {answer.rc}, {answer.err.strip()!r}, health {codes}, "
+           f"enabled_modules {enabled}")
+    assert "equilibrium" in enabled
     assert answer.rc != 0
-    assert not [code for code in health if code.startswith("MGR_MODULE")]
+    for code in codes:
+        assert not code.startswith("MGR_MODULE")
     dpkg("--install", packages[NEW])
     restart_mgr(cluster)
     cluster.wait_module()
@@ -148,9 +149,9 @@ def test_a_folder_that_is_gone_is_not_told_by_health(
 
 def test_removed_it_leaves_the_upmaps(cluster: DaemonCluster) -> None:
     workload.wait_clean(cluster)
-    items = sent(cluster)
+    items = upmap_items(cluster)
     assert items
-    assert equilibrium(cluster, "off").rc == 0
+    run(cluster, "off")
     cluster.mon("mgr module disable", module="equilibrium")
     wait_for("the mgr without the module",
              lambda: cluster.active_mgr() and equilibrium(cluster, "status").rc != 0, 60)
@@ -159,5 +160,5 @@ def test_removed_it_leaves_the_upmaps(cluster: DaemonCluster) -> None:
     assert not FOLDER.exists()
     restart_mgr(cluster)
     assert "equilibrium" not in known_modules(cluster)
-    assert sent(cluster) == items
+    assert upmap_items(cluster) == items
     workload.wait_clean(cluster)

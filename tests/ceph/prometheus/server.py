@@ -44,16 +44,16 @@ class Prometheus:
         self._work.mkdir()
         config = self._work / "prometheus.yml"
         config.write_text(_CONFIG.format(rules=RULES, targets=json.dumps(self._targets)))
+        past, data = self._work / "past", self._work / "data"
         if self._past:
-            (self._work / "past").write_text(self._past)
+            past.write_text(self._past)
             subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q",
-                            str(self._work / "past"), str(self._work / "data")], check=True)
+                            str(past), str(data)], check=True)
+        argv = ["setpriv", "--pdeathsig", "KILL", "prometheus", f"--config.file={config}",
+                f"--storage.tsdb.path={data}", f"--web.listen-address=127.0.0.1:{self._port}"]
         with open(self._work / "log", "wb") as log:
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "prometheus", f"--config.file={config}",
-                 f"--storage.tsdb.path={self._work / 'data'}",
-                 f"--web.listen-address=127.0.0.1:{self._port}"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         wait_for("Prometheus", self._is_ready, 60)
         return self
 
@@ -79,8 +79,11 @@ class Prometheus:
         a panel asks for; moments in seconds since the epoch."""
         found = self._ask("query_range", query=query, start=f"{start}", end=f"{end}",
                           step=f"{step}")["result"]
-        return [{**one["metric"], "values": [float(value) for _, value in one["values"]]}
-                for one in found]
+        series = []
+        for one in found:
+            values = [float(value) for _, value in one["values"]]
+            series.append({**one["metric"], "values": values})
+        return series
 
     def up(self) -> Dict[str, bool]:
         """`address:port` → whether the last scrape of it went well."""
@@ -88,7 +91,10 @@ class Prometheus:
 
     def rules(self) -> List[Dict[str, Any]]:
         """The rules, with `health` and `lastError`."""
-        return [rule for group in self._ask("rules")["groups"] for rule in group["rules"]]
+        rules: List[Dict[str, Any]] = []
+        for group in self._ask("rules")["groups"]:
+            rules += group["rules"]
+        return rules
 
     def _ask(self, what: str, **arguments: str) -> Any:
         address = f"http://127.0.0.1:{self._port}/api/v1/{what}?"

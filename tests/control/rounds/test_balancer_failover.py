@@ -6,7 +6,7 @@ from typing import Any, List
 import pytest
 
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, successor, uneven
+from tests.support.rounds import executing, successor, uneven
 
 
 def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
@@ -14,19 +14,18 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
     moved: List[str] = []
     for _ in range(60):
         harness = successor(harness)
+        harness.plan(30)
         harness.round(30)
-        harness.jobs.run()
-        harness.round(30)
-        moved += harness.gateway.sent
-        harness.gateway.arrive()
+        moved += harness.sent
+        harness.arrive()
     assert harness.round(60) == "balanced"
     assert len(moved) == len(set(moved)) == 8
-    entry, = harness.balancer.status.history
+    entry, = harness.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
     assert entry["max_before"]["hdd"] == pytest.approx(0.6)
     assert entry["max_predicted"]["hdd"] == pytest.approx(0.2, abs=1e-4)
     harness.round(60)
-    entry, = harness.balancer.status.history
+    entry, = harness.history
     assert entry["max_after"]["hdd"] == pytest.approx(0.2)
     assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 60.00% to")
 
@@ -34,22 +33,23 @@ def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
 def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -> None:
     """It was sent so long ago that Ceph shows all of it: nothing is pending with the successor."""
     harness = Harness(uneven(), active=True, pg_cooldown=3600)
-    harness.round()
-    harness.jobs.run()
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 8
+    harness.plan()
+    assert harness.round(60) == "moving"
+    assert len(harness.sent) == 8
     harness = successor(harness)
     harness.now += 300.0
     for _ in range(4):
         state = harness.round(60)
         harness.jobs.run()
-    assert (state, harness.balancer.status.reason) == ("moving", "8 PGs are on their way")
-    assert not harness.gateway.sent and not harness.balancer.status.history
-    harness.gateway.arrive()
+    assert (state, harness.reason) == ("moving", "8 PGs are on their way")
+    assert not harness.sent
+    assert not harness.history
+    harness.arrive()
     for _ in range(3):
         state = harness.round(600)
         harness.jobs.run()
     assert state == "balanced"
-    entry, = harness.balancer.status.history
+    entry, = harness.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
 
 
@@ -64,7 +64,7 @@ def test_every_key_is_written_once_a_round() -> None:
         keys = [key for key, _ in harness.kv.writes[before:]]
         twice += [key for key in set(keys) if keys.count(key) > 1]
         harness.jobs.run()
-        harness.gateway.arrive()
+        harness.arrive()
     assert twice == ["episode"]
     assert {key for key, _ in harness.kv.writes} == {
         "changes/1", "episode", "history", "measured"}
@@ -80,17 +80,17 @@ def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
         return found
     gateway: Any = harness.gateway
     gateway.collect_replies = overtaken
-    harness.balancer.execute("p", kept(harness))
+    executing(harness)
     harness.round()
-    assert harness.balancer.status.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]
-    assert harness.balancer.execution is not None and harness.balancer.execution.dropped == [
-        ("1.0", "somebody else has set other upmap items")]
+    assert harness.balancer.status.rejected == {}
+    assert harness.cluster.up["1.0"] == [2]
+    assert harness.execution is not None
+    assert harness.execution.dropped == [("1.0", "somebody else has set other upmap items")]
 
 
 def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None:
     """Commands come at any moment: `rm` of the plan stops it, `status` names it."""
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
+    harness = executing(Harness(uneven(), max_moves_per_round=1))
     harness.round()
     again = successor(harness, start_delay=0)
     told: List[Any] = []
@@ -98,5 +98,5 @@ def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None
         (again.balancer.plan_name, getattr(again.balancer.status.progress, "name", None)))
     again.round(1)
     assert told[0] == ("p", "p")
-    assert again.balancer.execution is not None   # what the last mgr has sent is in place
-    assert again.balancer.execution.summary()["done_moves"] == 1
+    assert again.execution is not None   # what the last mgr has sent is in place
+    assert again.execution.summary()["done_moves"] == 1

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import pytest
 
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, kept, small_plan, uneven
 
 #: Longer than any wait here can be where nothing is wrong.
 _SECONDS = 10.0
@@ -46,17 +46,16 @@ class OffAt:
         assert self.answered.wait(_SECONDS)
         harness = self._desk
         for _ in range(3):
-            harness.round(60)
-            harness.jobs.run()
-        assert harness.gateway.sent == self.sent_at_answer and (
-            harness.balancer.status.state == "off")
-        next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(self.store_at_answer),
+            harness.plan(60)
+        assert harness.sent == self.sent_at_answer
+        assert harness.state == "off"
+        next_mgr = Harness(harness.cluster, kv=KeyValueStore(self.store_at_answer),
                         **harness.options)
         next_mgr.now = harness.now
         for _ in range(3):
-            next_mgr.round(60)
-            next_mgr.jobs.run()
-        assert next_mgr.gateway.sent == [] and next_mgr.balancer.execution is None
+            next_mgr.plan(60)
+        assert next_mgr.sent == []
+        assert next_mgr.execution is None
         assert next_mgr.balancer.status.episode is None
 
 
@@ -94,8 +93,7 @@ def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None
     if name:
         harness.balancer.execute(name, kept(harness, plan=small_plan(6)))
     else:
-        harness.round()
-        harness.jobs.run()
+        harness.plan()
     off = OffAt(harness)
     _MOMENTS[moment](harness, off)
     harness.round(3600 if moment == "write execution" else 60)   # once an hour it is written anew
@@ -103,21 +101,21 @@ def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None
 
 
 def test_off_before_the_first_round_of_a_new_mgr() -> None:
-    harness = Harness(uneven(), max_moves_per_round=3)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness = executing(Harness(uneven(), max_moves_per_round=3), small_plan(6))
     harness.round()
-    harness.gateway.arrive()
-    next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values),
+    harness.arrive()
+    next_mgr = Harness(harness.cluster, kv=KeyValueStore(harness.kv.values),
                        **harness.options)
     assert next_mgr.balancer.switch_off() == "p"
-    assert "execution" not in next_mgr.kv.values and "episode" not in next_mgr.kv.values
+    assert "execution" not in next_mgr.kv.values
+    assert "episode" not in next_mgr.kv.values
     next_mgr.round(60)
-    assert next_mgr.gateway.sent == [] and next_mgr.balancer.execution is None
+    assert next_mgr.sent == []
+    assert next_mgr.execution is None
 
 
 def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
+    harness = executing(Harness(uneven()), small_plan(3))
     waiting, go_on = threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -129,7 +127,9 @@ def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
     assert waiting.wait(_SECONDS)
     began = time.monotonic()
     assert harness.balancer.switch_off() == "p"
-    assert time.monotonic() - began < 1.0 and harness.balancer.status.state == "off"
+    assert time.monotonic() - began < 1.0
+    assert harness.state == "off"
     go_on.set()
     serve.join(_SECONDS)
-    assert not serve.is_alive() and harness.balancer.status.state == "off"
+    assert not serve.is_alive()
+    assert harness.state == "off"

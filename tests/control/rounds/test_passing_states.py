@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, small_plan, uneven
 
 
 def inactive(cluster: Cluster, count: int) -> None:
@@ -11,33 +11,33 @@ def inactive(cluster: Cluster, count: int) -> None:
         {"state_name": "peering", "count": count}] if count else []}]}
 
 
-def executing() -> Harness:
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    inactive(harness.gateway.cluster, 1)
+def peering() -> Harness:
+    harness = executing(Harness(uneven()), small_plan(6))
+    inactive(harness.cluster, 1)
     return harness
 
 
 def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
-    harness = executing()
+    harness = peering()
     harness.balancer.require_observation()
     assert harness.balancer.round() <= 10.0
-    assert harness.balancer.status.state == "waiting" and (
-        "peering" not in harness.balancer.status.state)
-    assert harness.balancer.status.reason == "pool 'pool1' has 1 PG inactive"
-    inactive(harness.gateway.cluster, 0)
-    assert harness.round(10) == "moving" and harness.gateway.sent
+    assert harness.state == "waiting"
+    assert "peering" not in harness.state
+    assert harness.reason == "pool 'pool1' has 1 PG inactive"
+    inactive(harness.cluster, 0)
+    assert harness.round(10) == "moving"
+    assert harness.sent
 
 
 def test_what_does_not_pass_blocks() -> None:
-    harness = executing()
+    harness = peering()
     states, full_readings = [], []
     for _ in range(6):
         harness.balancer.require_observation()
         full_readings.append(harness.balancer.round())
-        states.append(harness.balancer.status.state)
+        states.append(harness.state)
         harness.now += full_readings[-1]
     assert states == ["waiting"] * 3 + ["blocked"] * 3
     assert full_readings[3:] == [60.0] * 3
-    assert harness.balancer.status.reason == "pool 'pool1' has 1 PG inactive" and (
-        not harness.gateway.sent)
+    assert harness.reason == "pool 'pool1' has 1 PG inactive"
+    assert not harness.sent

@@ -8,14 +8,13 @@ import pytest
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
+from tests.support.rounds import executing, small_plan, uneven
 
 SCRUBBED = "active+clean+scrubbing+deep"
 
 
 def scrubbed(harness: Harness, pgid: str) -> None:
-    records = harness.gateway.cluster.records
-    records[pgid] = records[pgid]._replace(state=SCRUBBED)
+    harness.report(pgid, state=SCRUBBED)
 
 
 def one_waits(**options: Any) -> Harness:
@@ -27,11 +26,10 @@ def one_waits(**options: Any) -> Harness:
         plans.append(make_plan(*arguments))
         return plans[-1]
     harness.planning.planner = planner
-    harness.round()
-    harness.jobs.run()
+    harness.plan()
     scrubbed(harness, plans[0].changes[-1].pgid)
     harness.round(60)
-    harness.gateway.arrive()
+    harness.arrive()
     scrubbed(harness, plans[0].changes[-1].pgid)
     return harness
 
@@ -39,19 +37,20 @@ def one_waits(**options: Any) -> Harness:
 def test_time_in_which_everything_is_stopped_does_not_count() -> None:
     harness = one_waits()
     harness.round(60)
-    harness.gateway.cluster.extra["flags"] = "norebalance"
-    for _ in range(5):
-        harness.round(3600)
-    harness.gateway.cluster.extra["flags"] = ""
+    harness.cluster.extra["flags"] = "norebalance"
+    harness.rounds(5, 3600)
+    harness.cluster.extra["flags"] = ""
     harness.round(60)
-    assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
+    assert harness.execution is not None
+    assert harness.execution.remaining_moves
 
 
 def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
     harness = one_waits(max_wait=3600)
     harness.round(60)
     harness.round(8 * 3600)     # ntp found the hour
-    assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
+    assert harness.execution is not None
+    assert harness.execution.remaining_moves
 
 
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
@@ -60,13 +59,14 @@ def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool
     """The first PG is scrubbed for hours; meanwhile large PGs arrive that the others wait for."""
     harness = Harness(uneven())
     harness.gateway.ratio = 0.05
-    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
+    executing(harness, small_plan(3))
     scrubbed(harness, "1.0")
     for look in range(100):
-        harness.gateway.cluster.pg_status = {
+        harness.cluster.pg_status = {
             "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
         harness.round(600)
-    assert (harness.balancer.execution is None) == gives_up and not harness.gateway.sent
+    assert (harness.execution is None) == gives_up
+    assert not harness.sent
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -74,24 +74,21 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
     """Missing an object, or in backfill_toofull: all was sent, and one PG is never clean."""
     harness = Harness(uneven(pgs=24), active=True, max_misplaced_ratio=1.0, max_wait=3600)
     if is_named:
-        harness.balancer.execute("p", kept(harness, plan=small_plan(1)))
+        executing(harness, small_plan(1))
         harness.round(60)
     else:
+        harness.plan(60)
         harness.round(60)
-        harness.jobs.run()
-        harness.round(60)
-    stuck = harness.gateway.sent[0]
-    harness.gateway.arrive()
-    cluster = harness.gateway.cluster
+    stuck = harness.sent[0]
+    harness.arrive()
+    cluster = harness.cluster
     cluster.acting[stuck] = [0]
-    cluster.records[stuck] = cluster.records[stuck]._replace(
-        state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
+    harness.report(stuck, state="active+backfill_toofull+remapped", reported_epoch=10 ** 6)
     cluster.pg_status = {"misplaced_objects": 10, "misplaced_total": 240}
     for _ in range(30):
-        harness.round(300)
-        harness.jobs.run()
-    assert harness.balancer.execution is None or harness.balancer.execution.name == ""
-    assert len(harness.gateway.sent) > 1   # the others are balanced
+        harness.plan(300)
+    assert harness.execution is None or harness.execution.name == ""
+    assert len(harness.sent) > 1   # the others are balanced
     assert harness.balancer.execute("q", small_plan(2))
 
 
@@ -99,11 +96,11 @@ def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
     harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
     harness.round(60)
     harness.balancer.dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
-    harness.balancer.execute("p", kept(harness))
-    for _ in range(200):
-        harness.round(300)
-    assert harness.balancer.execution is not None and not harness.balancer.execution.dropped
+    executing(harness)
+    harness.rounds(200, 300)
+    assert harness.execution is not None
+    assert not harness.execution.dropped
     for _ in range(100):
         harness.round(300)
-        harness.gateway.arrive()
-    assert len(harness.gateway.sent) == 4
+        harness.arrive()
+    assert len(harness.sent) == 4

@@ -9,8 +9,7 @@ from tests.support.units import GIB
 def rested(cluster: Cluster) -> Harness:
     harness = Harness(cluster, active=True)
     for _ in range(3):
-        harness.round(61)
-        harness.jobs.run()
+        harness.plan(61)
     harness.round(61)
     return harness
 
@@ -26,12 +25,12 @@ def test_nothing_is_balanced_where_no_osd_has_reported() -> None:
     cluster = even()
     cluster.without_statistics = list(cluster.osds)
     harness = rested(cluster)
-    assert harness.balancer.status.state == "waiting"
-    assert "8 PGs wait: one of its OSDs has not reported" in harness.balancer.status.reason
+    assert harness.state == "waiting"
+    assert "8 PGs wait: one of its OSDs has not reported" in harness.reason
 
 
 def test_pgs_whose_omap_is_not_known_are_named() -> None:
-    cluster = even().pool(2, size=2).pg("2.0", [0, 1], num_bytes=0, objects=9)
+    cluster = even().pool(2, size=2).pg("2.0", "0 1", num_bytes=0, objects=9)
     harness = rested(cluster)
-    assert harness.balancer.status.state == "balanced"
-    assert "1 PGs wait: its omap has not been measured" in harness.balancer.status.reason
+    assert harness.state == "balanced"
+    assert "1 PGs wait: its omap has not been measured" in harness.reason

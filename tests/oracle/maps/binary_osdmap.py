@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from tests.support.clusters.state_records import pg_key
+
 from ..ceph_tools import Pairs, dump_osdmap
 
 Items = Pairs
@@ -49,35 +51,33 @@ def crc32c(data: bytes, seed: int = 0xFFFFFFFF) -> int:
     return crc
 
 
-def pg_key(pgid: str) -> Tuple[int, int]:
-    """(pool, seed) of a pgid: the order in which Ceph keeps PGs."""
-    pool, seed = pgid.split(".")
-    return int(pool), int(seed, 16)
-
-
 def dumped_items(osd_dump: Mapping[str, Any]) -> Items:
     """The upmap items of an `osd dump`."""
     return {entry["pgid"]: [(pair["from"], pair["to"]) for pair in entry["mappings"]]
             for entry in osd_dump["pg_upmap_items"]}
 
 
+def _number(value: int) -> bytes:
+    return struct.pack("<I", value)
+
+
 def _encode_items(items: Items) -> bytes:
-    parts = [struct.pack("<I", len(items))]
+    parts = [_number(len(items))]
     for pgid in sorted(items, key=pg_key):
         pool, seed = pg_key(pgid)
-        parts.append(_PG.pack(1, pool, seed, -1) + struct.pack("<I", len(items[pgid])))
+        parts.append(_PG.pack(1, pool, seed, -1) + _number(len(items[pgid])))
         parts.extend(struct.pack("<ii", source, target) for source, target in items[pgid])
     return b"".join(parts)
 
 
 def _encode_text(text: str) -> bytes:
-    return struct.pack("<I", len(text)) + text.encode()
+    return _number(len(text)) + text.encode()
 
 
 def _encode_profiles(profiles: Mapping[str, Mapping[str, str]]) -> bytes:
-    parts = [struct.pack("<I", len(profiles))]
+    parts = [_number(len(profiles))]
     for name in sorted(profiles):
-        parts.append(_encode_text(name) + struct.pack("<I", len(profiles[name])))
+        parts.append(_encode_text(name) + _number(len(profiles[name])))
         parts.extend(_encode_text(key) + _encode_text(profiles[name][key])
                      for key in sorted(profiles[name]))
     return b"".join(parts)
@@ -138,7 +138,7 @@ class BinaryOSDMap:
         items, profiles = dumped_items(dump), dump["erasure_code_profiles"]
         if dump["pg_upmap"] or dump.get("pg_upmap_primaries"):
             raise UnexpectedEncoding("maps with pg_upmap or pg_upmap_primaries are not known")
-        known = _encode_profiles(profiles) + struct.pack("<I", 0) + _encode_items(items)
+        known = _encode_profiles(profiles) + _number(0) + _encode_items(items)
         start = client_end - tail_length - len(known)
         if data[start:start + len(known)] != known:
             raise UnexpectedEncoding("upmap items are not where they are expected")
@@ -152,20 +152,20 @@ class BinaryOSDMap:
 
     def pack(self) -> bytes:
         """The whole map, lengths and crc32c made anew."""
-        numbers = [struct.pack("<I", len(self.pools))]
+        numbers = [_number(len(self.pools))]
         numbers.extend(struct.pack("<q", pool) + self.pools[pool] for pool in sorted(self.pools))
-        numbers.append(struct.pack("<I", len(self.pool_names)))
+        numbers.append(_number(len(self.pool_names)))
         numbers.extend(struct.pack("<q", pool) + _encode_text(self.pool_names[pool])
                        for pool in sorted(self.pool_names))
         numbers.append(struct.pack("<iIi", self.pool_max, self.flags, self.max_osd))
         for values in (self.states, self.weights):
             numbers.append(struct.pack(f"<I{len(values)}I", len(values), *values))
         client = (self.head + b"".join(numbers) + self.middle + _encode_profiles(self.profiles)
-                  + struct.pack("<I", 0) + _encode_items(self.items) + self.tail)
+                  + _number(0) + _encode_items(self.items) + self.tail)
         version, compat, client_version, client_compat = self.versions
         body = _OUTER.pack(client_version, client_compat, len(client)) + client + self.osd_section
         outer = _OUTER.pack(version, compat, len(body) + 4) + body
-        return outer + struct.pack("<I", crc32c(outer)) + self.rest
+        return outer + _number(crc32c(outer)) + self.rest
 
     def write(self, path: Path) -> Path:
         """Writes the map and returns the path."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..ceph_tools import (
     PGMapping, compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool, upmap_cleanup)
+from ..strict_rule import StrictRules
 from .binary_osdmap import (FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, Items, make_pool,
                             merge_items)
 from .cluster_spec import ClusterSpec, PoolSpec
@@ -17,6 +20,7 @@ from .topology import with_weight_set
 
 # where pg_pool_t of --createsimple has pgp_num and flags, struct header included
 _PGP_NUM, _FLAGS = 6 + 8, 6 + 52
+_POOL_KEYS = itemgetter("crush_rule", "type", "size", "pg_num", "pg_placement_num")
 
 
 class CrushPool(NamedTuple):
@@ -46,14 +50,26 @@ class MappedCluster:
         """The pool of a PG."""
         return self.spec.pools[int(pgid.split(".")[0]) - 1]
 
+    @cached_property
+    def rules(self) -> StrictRules:
+        return StrictRules(self.crush_dump)
+
+    def rule_id(self, pgid: str) -> int:
+        return self.spec.topology.rule_id(self.pool_spec(pgid).rule)
+
+    def fault(self, pgid: str, up: Sequence[int]) -> Optional[str]:
+        """Why the PG's rule could not have given an up set, by the tests' own check; or None."""
+        size = self.pool_spec(pgid).size
+        return self.rules.fault(self.rule_id(pgid), size, self.pgs[pgid].raw, up)
+
     def osds(self) -> List[int]:
         """Ids of the OSDs that exist; the monitor takes no other in a command."""
         return [dumped["osd"] for dumped in self.osd_dump["osds"]]
 
     def usable(self, osd: int) -> bool:
         """Whether an upmap item may point to the OSD: up, in, of positive weight."""
-        return (osd not in self.spec.out and osd not in self.spec.down
-                and self.spec.topology.weights[osd] > 0)
+        gone = self.spec.out | self.spec.down
+        return osd not in gone and self.spec.topology.weights[osd] > 0
 
 
 @dataclass(frozen=True)
@@ -79,8 +95,9 @@ def make_osdmap(pools: Sequence[CrushPool], crush: Path, reweights: Sequence[int
     """The map, pools numbered from 1; its dump is compared with what was asked for."""
     path, osdmap, template = _begin(len(reweights), crush, folder)
     osdmap.weights = list(reweights)
-    osdmap.states = [0 if osd in missing else OSD_EXISTS | OSD_UP
-                     for osd in range(len(reweights))]
+    osdmap.states = [OSD_EXISTS | OSD_UP] * len(reweights)
+    for osd in missing:
+        osdmap.states[osd] = 0
     for pool_id, pool in enumerate(pools, start=1):
         body = bytearray(make_pool(template, pool.kind, pool.size, pool.rule, pool.pg_num))
         struct.pack_into("<I", body, _PGP_NUM, pool.pgp_num)
@@ -91,8 +108,7 @@ def make_osdmap(pools: Sequence[CrushPool], crush: Path, reweights: Sequence[int
     osdmap.pool_max = len(pools)
     osdmap.write(path)
     for pool, dumped in zip(pools, dump_osdmap(path)["pools"]):
-        assert pool == (*(dumped[key] for key in (
-            "crush_rule", "type", "size", "pg_num", "pg_placement_num")), bool(dumped["flags"] & 1))
+        assert pool == (*_POOL_KEYS(dumped), bool(dumped["flags"] & 1))
     return path
 
 
@@ -105,13 +121,16 @@ def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
         crush_dump = dump_crush(crush)
     osds = len(spec.topology.weights)
     path, osdmap, template = _begin(osds, crush, folder)
-    for osd in range(osds):
-        osdmap.states[osd] = OSD_EXISTS | (0 if osd in spec.down else OSD_UP)
-        osdmap.weights[osd] = int(FULL_WEIGHT * spec.reweights.get(osd, 1.0))
-        if osd in spec.out:
-            osdmap.weights[osd] = 0
-        if osd in spec.missing:
-            osdmap.states[osd] = osdmap.weights[osd] = 0
+    osdmap.states = [OSD_EXISTS | OSD_UP] * osds
+    osdmap.weights = [FULL_WEIGHT] * osds
+    for osd in spec.down:
+        osdmap.states[osd] = OSD_EXISTS
+    for osd, reweight in spec.reweights.items():
+        osdmap.weights[osd] = int(FULL_WEIGHT * reweight)
+    for osd in spec.out | spec.missing:
+        osdmap.weights[osd] = 0
+    for osd in spec.missing:
+        osdmap.states[osd] = 0
     _add_pools(spec, osdmap, template)
     osdmap.write(path)
     osd_dump = dump_osdmap(path)
@@ -133,6 +152,15 @@ def judge(cluster: MappedCluster, items: Items) -> Verdict:
     return Verdict(upmap_cleanup(path), map_pgs(path))
 
 
+def settled_verdict(cluster: MappedCluster, items: Items) -> Tuple[Items, Verdict]:
+    """What the monitor leaves of these items, epoch by epoch, until it cleans none any more."""
+    while True:
+        verdict = judge(cluster, items)
+        if not verdict.cleaned:
+            return items, verdict
+        items = merge_items(items, verdict.cleaned)
+
+
 def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:
     """The same for a plan's changes over the cluster's items; an empty list takes items away."""
     return judge(cluster, merge_items(cluster.items, changed))
@@ -140,15 +168,13 @@ def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:
 
 def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, template: bytes) -> None:
     for number, pool in enumerate(spec.pools, start=1):
-        profile: Optional[str] = None
         if pool.k:
-            profile = f"ec{pool.k}{pool.size - pool.k}"
-            osdmap.profiles[profile] = {
+            osdmap.profiles[pool.profile] = {
                 "k": str(pool.k), "m": str(pool.size - pool.k), "plugin": "jerasure",
                 "technique": "reed_sol_van"}
         osdmap.pools[number] = make_pool(
-            template, 3 if pool.k else 1, pool.size, spec.topology.rule_id(pool.rule),
-            pool.pg_num, profile or "", pool.k * 4096)
+            template, pool.type, pool.size, spec.topology.rule_id(pool.rule),
+            pool.pg_num, pool.profile, pool.k * 4096)
         osdmap.pool_names[number] = pool.name
     osdmap.pool_max = len(spec.pools)
 
@@ -156,15 +182,13 @@ def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, template: bytes) -> None
 def _check_dump(spec: ClusterSpec, osd_dump: Mapping[str, Any]) -> None:
     """osdmaptool must read from the patched map exactly what was asked for."""
     for pool, dumped in zip(spec.pools, osd_dump["pools"]):
-        wanted = {
-            "pool_name": pool.name, "size": pool.size, "type": 3 if pool.k else 1,
-            "crush_rule": spec.topology.rule_id(pool.rule), "stripe_width": pool.k * 4096,
-            "erasure_code_profile": f"ec{pool.k}{pool.size - pool.k}" if pool.k else ""}
-        wanted.update(dict.fromkeys(
-            ("pg_num", "pg_placement_num", "pg_num_target", "pg_placement_num_target",
-             "pg_num_pending"), pool.pg_num))
-        for key, value in wanted.items():
-            assert dumped[key] == value, f"{key} of {pool.name}: {dumped[key]!r}"
+        found = (dumped["pool_name"], dumped["size"], dumped["type"], dumped["crush_rule"],
+                 dumped["stripe_width"], dumped["erasure_code_profile"])
+        assert found == (pool.name, pool.size, pool.type, spec.topology.rule_id(pool.rule),
+                         pool.k * 4096, pool.profile)
+        for key in ("pg_num", "pg_placement_num", "pg_num_target", "pg_placement_num_target",
+                    "pg_num_pending"):
+            assert dumped[key] == pool.pg_num, f"{key} of {pool.name}: {dumped[key]!r}"
     for dumped in osd_dump["osds"]:
         osd = dumped["osd"]
         assert dumped["up"] == (osd not in spec.down) and dumped["in"] == (osd not in spec.out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Set
+from typing import Callable, Dict, List, Set
 
 from .topology import Bucket, Rule, Topology
 
@@ -26,6 +26,14 @@ class PoolSpec:
     rejected: bool = False
     # CRUSH finds too few buckets for this pool and makes do: groups are not of the usual size
     irregular: bool = False
+
+    @property
+    def type(self) -> int:
+        return 3 if self.k else 1
+
+    @property
+    def profile(self) -> str:
+        return f"ec{self.k}{self.size - self.k}" if self.k else ""
 
 
 @dataclass
@@ -49,16 +57,20 @@ class ClusterSpec:
         """The one source of chance of this cluster."""
         return self.topology.rng
 
-    def rule(self, *steps: str, erasure: bool = False, name: Optional[str] = None) -> str:
-        """Adds a rule; its name. `steps` without the closing emit."""
-        rule_name = name or f"rule{len(self.topology.rules)}"
-        self.topology.rules.append(Rule(rule_name, steps + ("emit",), erasure))
-        return rule_name
+    def __post_init__(self) -> None:
+        self.root, self.host, self.osd = (
+            self.topology.root, self.topology.host, self.topology.osd)
 
     def pool(self, rule: str, size: int, pg_num: int, k: int = 0, share: float = 1.0,
              omap: bool = False, rejected: bool = False, irregular: bool = False) -> None:
-        """Adds a pool."""
-        self.pools.append(PoolSpec(f"pool{len(self.pools) + 1}", rule, size, pg_num, k,
+        """Adds a pool, and its rule where none has these steps; `rule` without the last emit."""
+        steps = (*rule.split("; "), "emit")
+        rules = self.topology.rules
+        known = [one.name for one in rules if one.steps == steps]
+        if not known:
+            known = [f"rule{len(rules)}"]
+            rules.append(Rule(known[0], steps, k > 0))
+        self.pools.append(PoolSpec(f"pool{len(self.pools) + 1}", known[0], size, pg_num, k,
                                    share, omap, rejected, irregular))
 
     def osd_size(self, osd: int) -> int:
@@ -91,9 +103,8 @@ def _disturb(spec: ClusterSpec) -> None:
     topology, rng = spec.topology, spec.rng
     # one OSD per host at most, and only where another of its class stays behind: a bucket that
     # has lost its last OSD would leave many PGs short, and a short PG tests nothing
-    candidates = [_replaceable(topology, bucket) for bucket in topology.buckets()
-                  if bucket.kind == "host"]
-    hosts = [osds for osds in candidates if osds]
+    buckets = [bucket for bucket in topology.buckets() if bucket.kind == "host"]
+    hosts = list(filter(None, [_replaceable(topology, bucket) for bucket in buckets]))
     chosen = [rng.choice(osds) for osds in rng.sample(hosts, min(4, len(hosts)))]
     for osd, change in zip(chosen, ("out", "reweight", "zero", "down")):
         if change == "out":

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
+
+from tests.support.clusters.state_records import osd_record, pg_record
 
 from ..ceph_tools import ITEM_NONE
 from .cluster import MappedCluster
@@ -34,48 +37,45 @@ def invent_content(cluster: MappedCluster, age: int) -> Dict[str, PGContent]:
     Less than that where the fullest OSD would pass HIGHEST_FILL. Another `age`, other sizes.
     """
     rng = random.Random(f"{cluster.spec.name} at {age}")
-    weight_of = {}
+    shard_of: Dict[str, float] = {}
+    load = dict.fromkeys(range(len(cluster.spec.topology.weights)), 0.0)
+    sizes = {osd: cluster.spec.osd_size(osd) for osd in load}
     for pgid in sorted(cluster.pgs):
         pool = cluster.pool_spec(pgid)
-        chunks = pool.k or 1
-        average = pool.share * chunks / (pool.pg_num * pool.size)
-        empty = rng.random() < 0.04
-        weight_of[pgid] = 0.0 if empty else average * rng.lognormvariate(0.0, 0.35)
-    load: Dict[int, float] = {}
-    for pgid, weight in weight_of.items():
+        shard_of[pgid] = 0.0
+        if rng.random() >= 0.04:
+            shard_of[pgid] = pool.share / (pool.pg_num * pool.size) * rng.lognormvariate(0.0, 0.35)
         for osd in cluster.pgs[pgid].up:
-            load[osd] = load.get(osd, 0.0) + weight / (cluster.pool_spec(pgid).k or 1)
-    load.pop(ITEM_NONE, None)
-    total = sum(cluster.spec.osd_size(osd) for osd in range(len(cluster.spec.topology.weights)))
-    scale = min(MEAN_FILL * total / sum(load.values()),
-                min(HIGHEST_FILL * cluster.spec.osd_size(osd) / share
-                    for osd, share in load.items() if share))
+            if osd != ITEM_NONE:
+                load[osd] += shard_of[pgid]
+    scale = MEAN_FILL * sum(sizes.values()) / sum(load.values())
+    highest = max(share / sizes[osd] for osd, share in load.items() if share)
+    scale = min(scale, HIGHEST_FILL / highest)
     content = {}
-    for pgid, weight in weight_of.items():
-        num_bytes = int(weight * scale)
-        objects = num_bytes // OBJECT_BYTES
-        omap = int(num_bytes * 0.02) if cluster.pool_spec(pgid).omap else 0
-        content[pgid] = PGContent(num_bytes, objects, omap)
+    for pgid, weight in shard_of.items():
+        pool = cluster.pool_spec(pgid)
+        num_bytes = int(weight * scale * (pool.k or 1))
+        omap = int(num_bytes * 0.02) if pool.omap else 0
+        content[pgid] = PGContent(num_bytes, num_bytes // OBJECT_BYTES, omap)
     return content
 
 
 def gathered_state(cluster: MappedCluster, age: int = 0) -> Dict[str, Any]:
     """The whole state, as `sim save` or a gather script would have written it."""
     content = invent_content(cluster, age)
-    osd_dump = dict(cluster.osd_dump)
     # --createsimple leaves these unset; a real cluster never does
-    osd_dump.update({
-        "fsid": "00000000-0000-4000-8000-000000000001", "full_ratio": 0.95,
-        "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85,
+    osd_dump = {
+        **cluster.osd_dump,
+        "fsid": "00000000-0000-4000-8000-000000000001",
+        "full_ratio": 0.95,
+        "backfillfull_ratio": 0.9,
+        "nearfull_ratio": 0.85,
         "flags": "sortbitwise,recovery_deletes,purged_snapdirs,pglog_hardlimit",
-        "require_min_compat_client": "luminous", "require_osd_release": "pacific"})
-    return {
-        "stateversion": 1, "timestamp": "2026-01-01T00:00:00", "versions": {},
-        "osd_dump": osd_dump, "crush_dump": cluster.crush_dump,
-        "pg_dump": {"pg_ready": True, "pg_map": {
-            "version": 1, "stamp": "2026-01-01T00:00:00.000000+0000",
-            "pg_stats": _pg_stats(cluster, content), "osd_stats": osd_stats(cluster, content),
-            "pool_stats": []}}}
+        "require_min_compat_client": "luminous",
+        "require_osd_release": "pacific"}
+    pg_map = {"pg_stats": _pg_stats(cluster, content), "osd_stats": _osd_stats(cluster, content)}
+    return {"stateversion": 1, "timestamp": "2026-01-01T00:00:00", "osd_dump": osd_dump,
+            "crush_dump": cluster.crush_dump, "pg_dump": {"pg_map": pg_map}}
 
 
 def write_state(cluster: MappedCluster, age: int = 0) -> Path:
@@ -88,49 +88,31 @@ def write_state(cluster: MappedCluster, age: int = 0) -> Path:
 def _pg_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     records = []
     for pgid, pg in cluster.pgs.items():
-        size = cluster.pool_spec(pgid).size
-        held = content[pgid]
-        members = [osd for osd in pg.acting if osd != ITEM_NONE]
-        missing = size - len(members)
-        records.append({
-            "pgid": pgid, "up": list(pg.up), "acting": list(pg.acting),
-            "state": "active+undersized+degraded" if missing else "active+clean",
-            "up_primary": members[0] if members else -1,
-            "acting_primary": members[0] if members else -1,
-            "version": "10'100", "reported_seq": 100, "reported_epoch": 10,
-            "stat_sum": {
-                "num_bytes": held.num_bytes, "num_objects": held.num_objects,
-                "num_object_copies": held.num_objects * size, "num_object_clones": 0,
-                "num_objects_misplaced": 0, "num_objects_missing": 0, "num_objects_unfound": 0,
-                "num_objects_degraded": missing * held.num_objects,
-                "num_omap_bytes": held.omap_bytes, "num_omap_keys": 0, "num_objects_omap": 0}})
+        size, held = cluster.pool_spec(pgid).size, content[pgid]
+        missing = size - len([osd for osd in pg.acting if osd != ITEM_NONE])
+        state = "active+clean"
+        if missing:
+            state = "active+undersized+degraded"
+        records.append(dict(pg_record(
+            pgid, pg.up, pg.acting, state, *held, size,
+            num_objects_degraded=missing * held.num_objects), reported_epoch=10))
     return records
 
 
-def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
+def _osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
     """What each device reports: its shards, metadata by object, a fixed part. Nothing if down."""
-    count = len(cluster.spec.topology.weights)
-    data, omap, meta, pgs = ([0] * count for _ in range(4))
+    data, omap, objects, pgs = [Counter[int]() for _ in range(4)]
     for pgid, pg in cluster.pgs.items():
         held, chunks = content[pgid], cluster.pool_spec(pgid).k or 1
+        pgs.update(pg.acting)
         for osd in pg.acting:
-            if osd != ITEM_NONE:
-                data[osd] += held.num_bytes // chunks
-                omap[osd] += held.omap_bytes
-                meta[osd] += held.num_objects * BYTES_PER_OBJECT
-                pgs[osd] += 1
+            data[osd] += held.num_bytes // chunks
+            omap[osd] += held.omap_bytes
+            objects[osd] += held.num_objects
     records = []
-    for osd in range(count):
-        if osd in cluster.spec.down | cluster.spec.missing:
-            continue
-        total, metadata = cluster.spec.osd_size(osd), meta[osd] + FIXED_BYTES
-        used = data[osd] + omap[osd] + metadata
-        records.append({
-            "osd": osd, "num_pgs": pgs[osd], "kb": total >> 10, "kb_used": used >> 10,
-            "kb_used_data": data[osd] >> 10, "kb_used_omap": omap[osd] >> 10,
-            "kb_used_meta": metadata >> 10, "kb_avail": (total - used) >> 10,
-            "statfs": {"total": total, "available": total - used, "internally_reserved": 0,
-                       "allocated": data[osd], "data_stored": data[osd], "data_compressed": 0,
-                       "data_compressed_allocated": 0, "data_compressed_original": 0,
-                       "omap_allocated": omap[osd], "internal_metadata": metadata}})
+    for osd in range(len(cluster.spec.topology.weights)):
+        if osd not in cluster.spec.down | cluster.spec.missing:
+            metadata = FIXED_BYTES + objects[osd] * BYTES_PER_OBJECT
+            records.append(osd_record(
+                osd, cluster.spec.osd_size(osd), data[osd], omap[osd], metadata, pgs[osd]))
     return records

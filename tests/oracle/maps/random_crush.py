@@ -9,7 +9,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from tests.support.clusters.crush_text import TUNABLES, bucket_block, crush_text, rule_block
+
 from .cluster import CrushPool
+from .topology import item_name
 
 FULL = 0x10000
 NO_KEY = 2 ** 64 - 1  # choose_args -1 as the text format writes it
@@ -60,31 +63,27 @@ class RandomMap:
     def reweights(self) -> List[int]:
         """16.16 reweights by OSD id: most OSDs in, some partly, some out."""
         share = self.rng.choice((0.0, 0.2, 0.6))
-        return [FULL if self.rng.random() >= share
-                else self.rng.choice((0, 0, self.rng.randrange(FULL), self.rng.randrange(FULL)))
-                for _ in range(self.max_osd)]
+        found = [FULL] * self.max_osd
+        for osd in range(self.max_osd):
+            if self.rng.random() < share:
+                partly = self.rng.randrange(FULL), self.rng.randrange(FULL)
+                found[osd] = self.rng.choice((0, 0, *partly))
+        return found
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        lines = [f"tunable {name} {value}" for name, value in self.tunables.items()]
-        lines += [f"device {osd} osd.{osd}{' class ' + name if name else ''}"
-                  for osd, name in self.classes.items()]
-        lines += [f"type {number} {name}" for number, name in _TYPES.items()]
+        blocks = []
         for node in self.nodes:
-            lines.append(f"{node.kind} {node.name} {{\n id -{node.number}")
-            lines += [f" id -{number} class {name}" for name, number in node.shadows.items()]
-            lines.append(" alg straw2\n hash 0")
-            lines += [f" item {_name(item)} weight {weight:.5f}"
-                      for item, weight in node.items]
-            lines.append("}")
+            ids = [f"-{node.number}"]
+            ids += [f"-{number} class {name}" for name, number in node.shadows.items()]
+            items = [(item_name(item), weight) for item, weight in node.items]
+            blocks.append(bucket_block(f"{node.kind} {node.name}", ids, items))
         for number, (kind, steps) in enumerate(self.rules):
             type_name = "replicated" if kind == 1 else "erasure"
-            lines.append(f"rule rule{number} {{\n id {number}\n type {type_name}\n"
-                         " min_size 1\n max_size 20")
-            lines += [" step " + step for step in steps] + ["}"]
+            blocks.append(rule_block(f"rule{number}", number, type_name, steps))
         for key, entries in self.choose_args.items():
-            lines += [f"choose_args {key} {{", *entries, "}"]
-        return "\n".join(lines) + "\n"
+            blocks.append((f"choose_args {key}", entries))
+        return crush_text(self.classes, _TYPES, blocks, self.tunables)
 
     def gives_buckets(self, rule: int) -> bool:
         """Whether a rule ends with buckets, which no OSDs are and crushtool's test dies of."""
@@ -140,9 +139,9 @@ class RandomMap:
     def _make_rules(self) -> None:
         rng = self.rng
         roots = [node for node in self.nodes if node.kind == "root"]
-        for shape in rng.sample(_RULES, 5):
+        for kind, text in rng.sample(_RULES, 5):
             steps: List[str] = []
-            for words in shape[1].split("; "):
+            for words in text.split("; "):
                 if words == "take":
                     words = self._take(rng.choice(roots))
                 elif words == "take-any":
@@ -152,7 +151,7 @@ class RandomMap:
                 steps.append(words)
             if rng.random() < 0.5:
                 steps[:0] = rng.sample(_SETTINGS, rng.randint(1, 3))
-            self.rules.append((shape[0], steps))
+            self.rules.append((kind, steps))
 
     def _pool(self, rule: int) -> CrushPool:
         rng, kind = self.rng, self.rules[rule][0]
@@ -171,25 +170,26 @@ class RandomMap:
             self.choose_args[key] = [self._arguments(node, positions) for node in self.nodes
                                      if node.items and self.rng.random() < 0.8]
 
+    def _weights(self, node: Node) -> str:
+        found = []
+        for _, weight in node.items:
+            factor = 0.0
+            if self.rng.random() < 0.95:
+                factor = self.rng.uniform(0.5, 1.5)
+            found.append(f"{weight * factor:.5f}")
+        return f"[ {' '.join(found)} ]"
+
     def _arguments(self, node: Node, positions: int) -> str:
         rng = self.rng
-        sets = [" ".join(f"{(weight * rng.uniform(0.5, 1.5) if rng.random() < 0.95 else 0):.5f}"
-                         for _, weight in node.items) for _ in range(positions)]
-        weight_set = " ".join(f"[ {weights} ]" for weights in sets)
+        weight_set = " ".join(self._weights(node) for _ in range(positions))
         text = f"{{ bucket_id -{node.number} weight_set [ {weight_set} ]"
         if rng.random() < 0.3 and not self._as_grown:
             text += f" ids [ {' '.join(str(rng.randint(-500, 500)) for _ in node.items)} ]"
         return text + " }"
 
 
-def _name(item: object) -> str:
-    return item.name if isinstance(item, Node) else f"osd.{item}"
-
-
 def _tunables(rng: random.Random) -> Dict[str, int]:
-    tunables = {"choose_local_tries": 0, "choose_local_fallback_tries": 0,
-                "choose_total_tries": 50, "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1,
-                "chooseleaf_stable": 1, "straw_calc_version": 1, "allowed_bucket_algs": 54}
+    tunables = dict(TUNABLES)
     if rng.random() < 0.4:
         tunables.update(choose_total_tries=rng.choice((0, 1, 5, 19, 50, 100)),
                         chooseleaf_descend_once=rng.randint(0, 1),
@@ -202,31 +202,37 @@ _SETTINGS = ("set_choose_tries 100", "set_choose_tries 3", "set_chooseleaf_tries
              "set_chooseleaf_stable 0", "set_chooseleaf_stable 1", "set_choose_local_tries 0",
              "set_choose_local_fallback_tries 0")
 
-_RULES: Tuple[Tuple[int, str], ...] = (
-    (1, "take; chooseleaf firstn 0 type host; emit"),
-    (1, "take; chooseleaf firstn 0 type host; emit"),
-    (1, "take; chooseleaf firstn 0 type rack; emit"),
-    (1, "take; choose firstn 0 type rack; chooseleaf firstn 1 type host; emit"),
-    (1, "take; choose firstn 2 type rack; chooseleaf firstn 2 type host; emit"),
-    (1, "take; choose firstn 0 type host; choose firstn 2 type osd; emit"),
-    (1, "take; choose firstn 0 type osd; emit"),
-    (1, "take-any; chooseleaf firstn 0 type osd; emit"),
-    (1, "take; chooseleaf firstn 1 type host; emit; take; chooseleaf firstn -1 type host; emit"),
-    (1, "take; chooseleaf firstn 2 type rack; emit; take; choose firstn -2 type osd; emit"),
-    (1, "take; choose firstn 0 type host; emit"),
-    (1, "take; chooseleaf indep 0 type host; emit"),
-    (1, "take-osd; emit; take; chooseleaf firstn -1 type host; emit"),
-    (1, "take; choose firstn 2 type row; choose firstn 2 type rack; chooseleaf firstn 1 type host;"
-        " emit"),
-    (3, "take; chooseleaf indep 0 type host; emit"),
-    (3, "take; chooseleaf indep 0 type host; emit"),
-    (3, "take; chooseleaf indep 0 type rack; emit"),
-    (3, "take; choose indep 0 type osd; emit"),
-    (3, "take-any; chooseleaf indep 0 type osd; emit"),
-    (3, "take; choose indep 3 type rack; chooseleaf indep 2 type host; emit"),
-    (3, "take; choose indep 2 type rack; choose indep 2 type host; choose indep 2 type osd; emit"),
-    (3, "take; choose indep 4 type host; choose indep 2 type osd; emit"),
-    (3, "take; choose firstn 3 type rack; chooseleaf indep 3 type host; emit"),
-    (3, "take; chooseleaf indep 2 type host; emit; take; chooseleaf indep -2 type host; emit"),
-    (3, "take; choose indep 0 type rack; chooseleaf firstn 1 type host; emit"),
+_REPLICATED = (
+    "take; chooseleaf firstn 0 type host; emit",
+    "take; chooseleaf firstn 0 type host; emit",
+    "take; chooseleaf firstn 0 type rack; emit",
+    "take; choose firstn 0 type rack; chooseleaf firstn 1 type host; emit",
+    "take; choose firstn 2 type rack; chooseleaf firstn 2 type host; emit",
+    "take; choose firstn 0 type host; choose firstn 2 type osd; emit",
+    "take; choose firstn 0 type osd; emit",
+    "take-any; chooseleaf firstn 0 type osd; emit",
+    "take; chooseleaf firstn 1 type host; emit; take; chooseleaf firstn -1 type host; emit",
+    "take; chooseleaf firstn 2 type rack; emit; take; choose firstn -2 type osd; emit",
+    "take; choose firstn 0 type host; emit",
+    "take; chooseleaf indep 0 type host; emit",
+    "take-osd; emit; take; chooseleaf firstn -1 type host; emit",
+    "take; choose firstn 2 type row; choose firstn 2 type rack; chooseleaf firstn 1 type host;"
+    " emit",
 )
+
+_ERASURE = (
+    "take; chooseleaf indep 0 type host; emit",
+    "take; chooseleaf indep 0 type host; emit",
+    "take; chooseleaf indep 0 type rack; emit",
+    "take; choose indep 0 type osd; emit",
+    "take-any; chooseleaf indep 0 type osd; emit",
+    "take; choose indep 3 type rack; chooseleaf indep 2 type host; emit",
+    "take; choose indep 2 type rack; choose indep 2 type host; choose indep 2 type osd; emit",
+    "take; choose indep 4 type host; choose indep 2 type osd; emit",
+    "take; choose firstn 3 type rack; chooseleaf indep 3 type host; emit",
+    "take; chooseleaf indep 2 type host; emit; take; chooseleaf indep -2 type host; emit",
+    "take; choose indep 0 type rack; chooseleaf firstn 1 type host; emit",
+)
+
+#: (type, steps)
+_RULES = [(1, text) for text in _REPLICATED] + [(3, text) for text in _ERASURE]

@@ -6,7 +6,6 @@ import random
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from ..ceph_tools import ITEM_NONE, calc_pg_upmaps
-from ..strict_rule import StrictRules
 from .binary_osdmap import Items
 from .cluster import MappedCluster, with_items
 
@@ -53,29 +52,25 @@ def pairs_for(raw: Sequence[int], wanted: Sequence[int]) -> Optional[List[Tuple[
     return pairs
 
 
-def settled(cluster: MappedCluster, rules: StrictRules, pgid: str,
-            wanted: Sequence[int]) -> Tuple[int, ...]:
+def settled(cluster: MappedCluster, pgid: str, wanted: Sequence[int]) -> Tuple[int, ...]:
     """The same members with those that CRUSH chose back at their raw positions.
 
     For replicated pools, where only the set counts; members keep to their take.
     """
-    pool, raw = cluster.pool_spec(pgid), cluster.pgs[pgid].raw
+    raw = cluster.pgs[pgid].raw
     result: List[int] = []
-    for block in rules.blocks(cluster.spec.topology.rule_id(pool.rule), pool.size):
+    for block in cluster.rules.blocks(cluster.rule_id(pgid), cluster.pool_spec(pgid).size):
         span = slice(len(result), len(result) + block.length)
         strangers = [osd for osd in wanted[span] if osd not in raw[span]]
         result += [osd if osd in wanted[span] else strangers.pop(0) for osd in raw[span]]
     return tuple(result)
 
 
-def strictly_legal(cluster: MappedCluster, rules: StrictRules, pgid: str,
-                   wanted: Sequence[int]) -> bool:
+def strictly_legal(cluster: MappedCluster, pgid: str, wanted: Sequence[int]) -> bool:
     """Whether the tests' own check of the rule takes the up set, on OSDs fit to be used."""
-    pool = cluster.pool_spec(pgid)
-    rule_id = cluster.spec.topology.rule_id(pool.rule)
-    raw = cluster.pgs[pgid].raw
-    return (rules.fault(rule_id, pool.size, raw, wanted) is None
-            and all(cluster.usable(osd) for osd in wanted if osd not in raw))
+    if cluster.fault(pgid, wanted) is not None:
+        return False
+    return all(map(cluster.usable, set(wanted).difference(cluster.pgs[pgid].raw)))
 
 
 def random_items(cluster: MappedCluster, rng: random.Random, share: float) -> Items:
@@ -83,8 +78,7 @@ def random_items(cluster: MappedCluster, rng: random.Random, share: float) -> It
 
     The others the monitor may tolerate although CRUSH would never give such a set.
     """
-    rules = StrictRules(cluster.crush_dump)
-    osds = [osd for osd in cluster.osds() if cluster.usable(osd)]
+    osds = list(filter(cluster.usable, cluster.osds()))
     items: Items = {}
     for pgid in sorted(cluster.pgs):
         if rng.random() >= share or not whole(cluster, pgid):
@@ -93,22 +87,23 @@ def random_items(cluster: MappedCluster, rng: random.Random, share: float) -> It
         wanted = list(raw)
         strict = rng.random() < 0.9
         for _ in range(rng.choice((1, 1, 2))):
-            _change_one(cluster, rules if strict else None, rng, pgid, wanted, osds)
+            _change_one(cluster, strict, rng, pgid, wanted, osds)
         pairs = pairs_for(raw, wanted)
         if pairs:
             items[pgid] = pairs
     return items
 
 
-def _change_one(cluster: MappedCluster, rules: Optional[StrictRules], rng: random.Random, pgid: str,
+def _change_one(cluster: MappedCluster, strict: bool, rng: random.Random, pgid: str,
                 wanted: List[int], osds: Sequence[int]) -> None:
-    """Changes one position of `wanted` in place, if one of a few tries is legal by the rules."""
+    """Changes one position of `wanted` in place, if one of a few tries is legal; by its rule, if
+    `strict`."""
     for _ in range(20):
         position, target = rng.randrange(len(wanted)), rng.choice(osds)
         tried = wanted[:position] + [target] + wanted[position + 1:]
         if target in wanted or target in cluster.pgs[pgid].raw:
             continue
-        if rules is None or strictly_legal(cluster, rules, pgid, tried):
+        if not strict or strictly_legal(cluster, pgid, tried):
             wanted[:] = tried
             return
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from tests.support.clusters.crush_text import bucket_block, crush_text, rule_block
+
 from ..ceph_tools import compile_crush, run_tool
 
 TYPES = ("osd", "host", "rack", "zone", "datacenter", "root")  # index is the CRUSH type id
-
-_TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
-             "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
-             "straw_calc_version": 1, "allowed_bucket_algs": 54}
 
 
 @dataclass
@@ -84,29 +82,23 @@ class Topology:
 
     def text(self) -> str:
         """The map in the text format of crushtool."""
-        lines = [f"tunable {name} {value}" for name, value in _TUNABLES.items()]
-        for osd, device_class in enumerate(self.classes):
-            suffix = f" class {device_class}" if device_class else ""
-            lines.append(f"device {osd} osd.{osd}{suffix}")
-        lines.extend(f"type {number} {name}" for number, name in enumerate(TYPES))
+        blocks = []
         for number, bucket in enumerate(self.buckets(), start=1):
-            lines.append(f"{bucket.kind} {bucket.name} {{\n id -{number}\n"
-                         " alg straw2\n hash 0")
-            for child in bucket.children:
-                name = f"osd.{child}" if isinstance(child, int) else child.name
-                lines.append(f" item {name} weight {self.weight(child):.5f}")
-            lines.append("}")
+            items = [(item_name(child), self.weight(child)) for child in bucket.children]
+            blocks.append(bucket_block(f"{bucket.kind} {bucket.name}", [f"-{number}"], items))
         for number, rule in enumerate(self.rules):
             kind = "erasure" if rule.erasure else "replicated"
-            lines.append(f"rule {rule.name} {{\n id {number}\n type {kind}\n"
-                         " min_size 1\n max_size 20")
-            lines.extend(" step " + step for step in rule.steps)
-            lines.append("}")
-        return "\n".join(lines) + "\n"
+            blocks.append(rule_block(rule.name, number, kind, rule.steps))
+        return crush_text(dict(enumerate(self.classes)), dict(enumerate(TYPES)), blocks)
 
     def rule_id(self, name: str) -> int:
         """The id under which a rule is compiled."""
         return [rule.name for rule in self.rules].index(name)
+
+
+def item_name(item: Any) -> str:
+    """Of a bucket or an OSD."""
+    return f"osd.{item}" if isinstance(item, int) else str(item.name)
 
 
 def _children_first(bucket: Bucket) -> Iterator[Bucket]:

@@ -26,6 +26,12 @@ def gib(bound: PoolSpaceBound) -> float:
     return bound.free_bytes / GIB
 
 
+def own_osd(count: int) -> Cluster:
+    """Pool 1 of single copies on any OSD, pool 2 on osd.0 alone."""
+    rules = {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"}
+    return Cluster(hosts(count), rules).pool(1, size=1).pool(2, size=1, rule=1)
+
+
 # -- closed forms ------------------------------------------------------------------------------
 
 
@@ -40,10 +46,7 @@ def test_a_giant_host_takes_one_copy_and_no_more() -> None:
 
 def test_an_osd_above_full_ratio_may_stay_there() -> None:
     """Nothing of the pool has to be on it, and what is there need not be elsewhere."""
-    cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
-    fill(cluster.pool(1, size=1).pool(2, size=1, rule=1), 1, [[1]] * 10)
-    fill(cluster, 2, [[0]] * 99)
-    bounds = bounds_of(cluster)
+    bounds = bounds_of(fill(fill(own_osd(3), 1, [[1]] * 10), 2, [[0]] * 99))
     assert gib(bounds[1]) == pytest.approx(2 * 95 - 10, rel=0.1)
     assert bounds[2].free_bytes <= 1
 
@@ -78,25 +81,24 @@ def test_pgs_of_a_pool_that_are_not_alike_heavy_take_no_more_than_their_parts() 
 
 def test_rounded_room_is_no_less_than_there_is() -> None:
     """The giant host, which the pool cannot use, makes the steps coarse."""
-    cluster = Cluster(hosts(4), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
-    cluster.osd(3, size=900 * GIB).pool(1, size=1, rule=1).pool(2, size=1)
-    bounds = bounds_of(fill(fill(cluster, 2, [[3]], gib=0), 1, [[0]]))
-    assert 94 <= gib(bounds[1]) < 94 * 1.000001
+    cluster = own_osd(4).osd(3, size=900 * GIB)
+    bounds = bounds_of(fill(fill(cluster, 1, [[3]], gib=0), 2, [[0]]))
+    assert 94 <= gib(bounds[2]) < 94 * 1.000001
 
 
 def test_rounded_growth_is_no_more_than_there_is() -> None:
     """A PG of 128 misses a shard: 255 shards grow, which is no ratio of six digits."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    bound = bounds_of(fill(cluster, 1, [[0]] + [[0, 1], [1, 2], [2, 3]] * 42 + [[2, 3]], gib=0))[1]
+    ups = [[0], *[[0, 1], [1, 2], [2, 3]] * 42, [2, 3]]
+    bound = bounds_of(fill(cluster, 1, ups, gib=0))[1]
     exact = 4 * 95 * GIB * 128 / 255
     assert exact <= bound.free_bytes < exact * 1.00001
 
 
 def test_shards_outside_of_their_rule_prove_nothing() -> None:
     """A legal placement has them elsewhere: they neither keep an OSD full nor take room from it."""
-    cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
-    fill(cluster.pool(1, size=1).pool(2, size=1, rule=1), 2, [[1]] * 40)
-    bounds = cluster_bounds(fill(cluster, 1, [[2]] * 8).snapshot())
+    cluster = fill(fill(own_osd(3), 1, [[2]] * 8), 2, [[1]] * 40)
+    bounds = cluster_bounds(cluster.snapshot())
     (cut,) = [bounds.cuts[osds] for osds in bounds.at_bound.values()]
     assert (cut.osds, cut.can_leave_bytes, cut.least_utilization) == ((1,), 40 * GIB, 0.0)
     assert gib(bounds.pool_space[1]) >= 3 * 95 - 8 - 40
@@ -107,25 +109,24 @@ def test_shards_outside_of_their_rule_prove_nothing() -> None:
 
 def grown(snapshot: Snapshot, pool_id: int, client_bytes: float) -> Snapshot:
     """The cluster after clients have written so much to a pool."""
-    pool = snapshot.pools[pool_id]
+    pool, pgs, osds = snapshot.pools[pool_id], dict(snapshot.pgs), dict(snapshot.osds)
     each = client_bytes / (pool.pg_num * pool.data_shards)
-    pgs, more = dict(snapshot.pgs), dict.fromkeys(snapshot.osds, 0)
     for pgid, pg in snapshot.pgs.items():
         if pg.pool == pool_id:
             added = int(each * shard_weight(pool, pgid))
             pgs[pgid] = pg._replace(shard_bytes=pg.shard_bytes + added)
             for osd in pg.up:
-                more[osd] += added
-    return snapshot._replace(pgs=pgs, osds={
-        number: osd._replace(used_bytes=osd.used_bytes + more[number])
-        for number, osd in snapshot.osds.items()})
+                osds[osd] = osds[osd]._replace(used_bytes=osds[osd].used_bytes + added)
+    return snapshot._replace(pgs=pgs, osds=osds)
 
 
 def fits(before: Snapshot, after: Snapshot) -> bool:
     """True if OSDs up to full_ratio can hold everything, if shards can be split."""
     rows = Rows(after)
-    capacities = {osd: max(0, max(int(size * before.full_ratio), before.osds[osd].target_bytes)
-                           - rows.fixed[osd]) for osd, size in rows.size.items()}
+    capacities: Dict[int, int] = {}
+    for osd, size in rows.size.items():
+        most = max(int(size * before.full_ratio), before.osds[osd].target_bytes)
+        capacities[osd] = max(0, most - rows.fixed[osd])
     needed = sum(rows.demand.values())
     return rows.flow(capacities) >= needed - max(100, needed // 10 ** 9)
 
@@ -141,6 +142,3 @@ def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
     for pool, bound in bounds.items():
         assert fits(snapshot, grown(snapshot, pool, bound.free_bytes * (1 - 1e-6)))
         assert not fits(snapshot, grown(snapshot, pool, bound.free_bytes * (1 + 1e-4)))
-
-
-# -- against placements ------------------------------------------------------------------------

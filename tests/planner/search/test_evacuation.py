@@ -1,11 +1,12 @@
 """Shards leave the OSDs that are being drained, and what cannot says why."""
 from __future__ import annotations
 
-from typing import Any, Dict, Set
+from typing import Any, FrozenSet, Set
 
 import pytest
+from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.random_clusters import PER_HOST, random_cluster
-from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
+from tests.support.clusters.unit_cluster import Cluster, hosts, racks, single_copies
 from tests.support.giving_way import Asked
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.units import GIB
@@ -38,29 +39,27 @@ def test_a_host_is_emptied_wherever_the_rules_let_it(seed: int, drain_only: bool
     """Each shard that stays is of a PG that must not be moved now, and is counted."""
     cluster = random_cluster(seed, hybrid=seed % 2 == 0).drain(*range(PER_HOST))
     plan = planned(cluster, drain_only=drain_only)
-    snapshot = cluster.snapshot()
-    left = left_on(cluster, plan)
-    assert {snapshot.pgs[pgid].immovable is not None for pgid in left} <= {True}
-    assert sum(stuck.shards for stuck in plan.stuck) == sum(
-        len(cluster.drained & set(cluster.up[pgid])) for pgid in left)
+    snapshot, left = cluster.snapshot(), 0
+    for pgid in left_on(cluster, plan):
+        assert snapshot.pgs[pgid].immovable is not None
+        left += len(cluster.drained.intersection(cluster.up[pgid]))
+    assert sum(stuck.shards for stuck in plan.stuck) == left
     assert {stuck.code for stuck in plan.stuck} <= {codes.IMMOVABLE}
     if drain_only:
-        assert all(cluster.drained & set(change.up_before) for change in plan.changes)
+        for change in plan.changes:
+            assert cluster.drained.intersection(change.up_before)
 
 
 def test_upmap_items_onto_a_drained_osd_are_dropped() -> None:
     """osd.3 is emptier, and yet the shard goes back to where CRUSH has it."""
     cluster = Cluster(hosts(4)).pool(1, size=1)
     cluster.pg("1.0", [1], items=[(0, 1)]).pg("1.1", [2], 5 * GIB)
-    plan = planned(cluster.drain(1), drain_only=True)
-    assert [(change.pgid, change.items, change.up_after) for change in plan.changes] == [
-        ("1.0", (), (0,))]
+    (change,) = planned(cluster.drain(1), drain_only=True).changes
+    assert (change.pgid, change.items, change.up_after) == ("1.0", (), (0,))
 
 
 def test_three_hosts_with_three_copies_cannot_lose_one() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=3)
-    for ps in range(4):
-        cluster.pg(f"1.{ps}", [0, 1, 2])
+    cluster = fill(Cluster(hosts(3)).pool(1, size=3), 1, [[0, 1, 2]] * 4)
     plan = planned(cluster.drain(0))
     assert not plan.changes
     assert plan.stuck == ((0, codes.FAILURE_DOMAIN, 4, 4 * GIB, "1.0"),)
@@ -71,8 +70,8 @@ def test_what_does_not_fit_below_the_fill_limit_stays() -> None:
     """Each of the others has 20 GiB left below 0.6: two shards of ten each."""
     cluster = single_copies([10] * 6, [40], [40]).drain(0)
     plan = planned(cluster, drain_only=True, fill_limit=0.6)
-    assert len(plan.changes) == 4
-    assert [(stuck.code, stuck.shards) for stuck in plan.stuck] == [(codes.FILL_LIMIT, 2)]
+    (stuck,) = plan.stuck
+    assert (len(plan.changes), stuck.code, stuck.shards) == (4, codes.FILL_LIMIT, 2)
 
 
 def test_another_shard_makes_room() -> None:
@@ -84,42 +83,37 @@ def test_another_shard_makes_room() -> None:
 
 
 def test_shards_that_share_a_rack_leave_it_together() -> None:
-    tree: Dict[str, Any] = {"root default": {
-        f"rack r{r}": {f"host r{r}h{h}": [2 * r + h] for h in range(2)} for r in range(3)}}
-    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
-                                "chooseleaf firstn 2 host; emit"}).pool(1, size=4)
+    rule = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
+    cluster = Cluster(racks(3), {0: rule}).pool(1, size=4)
     cluster.pg("1.0", [0, 1, 2, 3]).pg("1.1", [2, 3, 4, 5])
-    plan = planned(cluster.drain(0), drain_only=True)
-    assert [set(change.up_after) for change in plan.changes] == [{2, 3, 4, 5}]
+    (change,) = planned(cluster.drain(0), drain_only=True).changes
+    assert set(change.up_after) == {2, 3, 4, 5}
 
 
 def test_a_drain_comes_first_and_outlives_the_limit_of_moves() -> None:
     cluster = single_copies([40, 10, 10, 10], [5], [])
-    found = planned(cluster.drain(1), max_moves=1)
-    assert [move.source for move in found.moves] == [1]
+    (move,) = planned(cluster.drain(1), max_moves=1).moves
+    assert move.source == 1
 
 
-def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
-    """60 GiB on two of three OSDs of 100 GiB."""
-    snapshot = single_copies([20, 20], [20], []).drain(0).snapshot()
-    bounds = utilization_bounds(snapshot)
-    assert bounds.highest == {"hdd": pytest.approx(0.3)}
+@pytest.mark.parametrize("cluster, bound", [
+    (single_copies([20, 20], [20], []), 0.3),   # 60 GiB on two of three OSDs of 100 GiB
+    # what has no other place is left out
+    (Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB), 0.1)])
+def test_the_bound_has_what_is_to_leave_on_the_others(cluster: Cluster, bound: float) -> None:
+    bounds = utilization_bounds(cluster.drain(0).snapshot())
+    assert bounds.highest == pytest.approx({"hdd": bound})
 
 
-def test_the_bound_leaves_out_what_has_no_other_place() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB).drain(0)
-    assert utilization_bounds(cluster.snapshot()).highest == {"hdd": pytest.approx(0.1)}
-
-
-def test_an_option_that_holds_shards_is_the_reason() -> None:
+@pytest.mark.parametrize("count, targets, code", [
+    (4, frozenset({1}), codes.OSD_EXCLUDED), (2, frozenset({0}), codes.FAILURE_DOMAIN)])
+def test_an_option_that_holds_shards_is_the_reason(count: int, targets: FrozenSet[int],
+                                                   code: str) -> None:
     """Where the rule would let them go to an OSD that the option leaves out, not where it forbids
     that too."""
-    def cluster(count: int) -> Cluster:
-        return Cluster(hosts(count)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=GIB).drain(0)
-    allowed = planned(cluster(4), drain_only=True, targets=frozenset((1,)))
-    assert [stuck.code for stuck in allowed.stuck] == [codes.OSD_EXCLUDED]
-    forbidden = planned(cluster(2), drain_only=True, targets=frozenset((0,)))
-    assert [stuck.code for stuck in forbidden.stuck] == [codes.FAILURE_DOMAIN]
+    cluster = Cluster(hosts(count)).pool(1, size=2).pg("1.0", [0, 1], GIB).drain(0)
+    (stuck,) = planned(cluster, drain_only=True, targets=targets).stuck
+    assert stuck.code == code
 
 
 def test_what_the_search_had_no_time_for_is_not_stuck() -> None:

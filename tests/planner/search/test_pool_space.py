@@ -7,9 +7,10 @@ from typing import Callable, Dict, List, Tuple
 
 import pytest
 from tests.benchmark.made.scale import large_reading
-from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
-from tests.benchmark.scoring import changed_items, data_pools, fill as filled, up_with
+from tests.benchmark.made.shapes import Osds, PoolPlan, fill
+from tests.benchmark.scoring import data_pools, fill as filled
 from tests.support.plan_legality import assert_legal
+from tests.support.replay import Replay
 from tests.support.rules import HDD_HOSTS
 
 from equilibrium_mgr.plan.options import PlanOptions
@@ -25,33 +26,33 @@ from equilibrium_mgr.snapshot.model import Snapshot
 _NEAR = 0.9
 
 
-def _layout(rng: random.Random, pools: List[PoolPlan], hosts: int, osds_per_host: int,
-            sizes: Tuple[int, ...]) -> Layout:
+def _snapshot(rng: random.Random, pools: List[PoolPlan], hosts: int,
+              sizes: Tuple[int, ...]) -> Snapshot:
+    """Hosts of five OSDs each."""
     osds = Osds()
-    tree = {f"host h{h}": osds.host([rng.choice(sizes) for _ in range(osds_per_host)])
-            for h in range(hosts)}
-    return Layout({"root default": tree}, osds.tib, osds.classes, {0: HDD_HOSTS}, pools)
+    tree = {f"host h{h}": osds.host([rng.choice(sizes) for _ in range(5)]) for h in range(hosts)}
+    return fill(osds.layout(tree, {0: HDD_HOSTS}, pools), rng).snapshot()
 
 
 def _few_pgs_per_osd(rng: random.Random) -> Snapshot:
-    pools = [PoolPlan("large", 0.7, 512)] + [
-        PoolPlan(f"small{n}", 0.03, 16) for n in range(10)]
-    return fill(_layout(rng, pools, 10, 5, (8,)), rng).snapshot()
+    pools = [PoolPlan("large", 0.7, 512), *[PoolPlan(f"small{n}", 0.03, 16) for n in range(10)]]
+    return _snapshot(rng, pools, 10, (8,))
 
 
 def _two_large_pools(rng: random.Random) -> Snapshot:
     pools = [PoolPlan("many", 0.6, 1024), PoolPlan("few", 0.4, 128)]
-    return fill(_layout(rng, pools, 12, 5, (6, 8)), rng).snapshot()
+    return _snapshot(rng, pools, 12, (6, 8))
 
 
-def _even_space(snapshot: Snapshot, used: Dict[int, float], pool: int) -> float:
+def _even_space(end: Replay, number: int) -> float:
     """Client bytes that fit where each OSD has its part of the shards by size, rounded up."""
+    snapshot, pool = end.snapshot, end.snapshot.pools[number]
     total = sum(osd.size_bytes for osd in snapshot.osds.values())
-    shards = snapshot.pools[pool].pg_num * snapshot.pools[pool].size
-    return min((osd.size_bytes * snapshot.full_ratio - used[osd.id])
-               * snapshot.pools[pool].pg_num * snapshot.pools[pool].data_shards
-               / math.ceil(shards * osd.size_bytes / total - 1e-9)
-               for osd in snapshot.osds.values())
+    fits: List[float] = []
+    for osd in snapshot.osds.values():
+        shards = math.ceil(pool.pg_num * pool.size * osd.size_bytes / total - 1e-9)
+        fits.append((osd.size_bytes * snapshot.full_ratio - end.used[osd.id]) / shards)
+    return min(fits) * pool.pg_num * pool.data_shards
 
 
 @pytest.mark.full
@@ -62,32 +63,25 @@ def test_every_data_pool_has_nearly_the_space_that_even_counts_give(
     snapshot = make(random.Random(seed))
     plan = make_plan(snapshot, PlanOptions())
     assert_legal(snapshot, plan)
-    up = up_with(snapshot, changed_items(snapshot, ((c.pgid, c.items) for c in plan.changes)))
-    used = {osd.id: float(osd.target_bytes) for osd in snapshot.osds.values()}
-    for move in plan.moves:
-        used[move.source] -= move.bytes
-        used[move.target] += move.bytes
-    free = filled(snapshot, up).free
+    end = Replay(snapshot, plan.moves)
+    free = filled(snapshot, {pgid: tuple(up) for pgid, up in end.up.items()}).free
     for pool in data_pools(snapshot):
-        assert free[pool] >= _NEAR * _even_space(snapshot, used, pool), snapshot.pools[pool].name
+        assert free[pool] >= _NEAR * _even_space(end, pool), snapshot.pools[pool].name
 
 
 def test_shards_leave_a_rack_of_unequal_hosts_together() -> None:
     """The rule chooses as many racks as there are shards, and three of them take two shards each:
     a PG has a shard on both hosts of the small rack or on none."""
-    rng = random.Random(1)
     osds = Osds()
-    racks = {f"rack r{r}": {f"host r{r}h{h}": osds.host([8] * (5 if r or h else 2))
-                            for h in range(2 if r == 0 else 4)} for r in range(6)}
-    rules = {0: HDD_HOSTS,
-             1: "take default~hdd; choose indep 0 rack; chooseleaf indep 2 host; emit"}
-    layout = Layout({"root default": racks}, osds.tib, osds.classes, rules,
-                    [PoolPlan("ec", 1.0, 96, size=6, rule=1, k=4)])
-    snapshot = fill(layout, rng).snapshot()
+    tree = {"rack r0": {"host h0": osds.host([8] * 2), "host h1": osds.host([8] * 5)}}
+    for rack in range(1, 6):
+        tree[f"rack r{rack}"] = {f"host h{rack}{h}": osds.host([8] * 5) for h in range(4)}
+    rule = "take default~hdd; choose indep 0 rack; chooseleaf indep 2 host; emit"
+    layout = osds.layout(tree, {1: rule}, [PoolPlan("ec", 1.0, 96, size=6, rule=1, k=4)])
+    snapshot = fill(layout, random.Random(1)).snapshot()
     plan = make_plan(snapshot, PlanOptions())
     assert_legal(snapshot, plan)
-    highest = {name: usage.max for name, usage in plan.after.classes.items()}
-    assert highest["hdd"] <= plan.bounds["hdd"] + 0.1
+    assert plan.after.classes["hdd"].max <= plan.bounds["hdd"] + 0.1
 
 
 def test_many_pools_do_not_move_without_end_for_their_counts() -> None:

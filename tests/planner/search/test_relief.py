@@ -1,34 +1,25 @@
 """How an OSD is relieved where single moves have ended."""
 from __future__ import annotations
 
+from tests.planner.search.parts import Parts
 from tests.support.clusters.unit_cluster import single_copies
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.objective import Weights
-from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.search.relief import OverfullOsd, Relief
+from equilibrium_mgr.planner.search.relief import OverfullOsd
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
-from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 
 def test_a_swap_where_no_move_fits() -> None:
-    """30 + 20 against 25 + 15: only an exchange brings both to 45. Counts do not matter."""
+    """30 + 20 against 25 + 15: only an exchange brings both to 45."""
     placement = PlacementState(single_copies([30, 20], [25, 15]).snapshot(), PlanOptions())
-    costs = CostModel(placement, Weights(count_weight=0.0), [0.45] * 2,
-                      [float(size) for size in placement.size_bytes], [0.0] * 2)
-    limits = SearchConstraints(placement, [])
-    limits.set_max_utilization(range(2), 0.45)
-    targets, shard_index = TargetIndex(costs), ShardIndex(placement)
-    relief = Relief(costs, targets, shard_index, JointMoves(costs, targets, shard_index), limits,
-                    0.001)
-    found = relief.find(0, OverfullOsd((0, 1), 0.45, 0.0))
+    parts = Parts(placement, bound=0.45, most=0.45)
+    found = parts.relief(0.001).find(0, OverfullOsd(parts.osds, 0.45, 0.0))
     assert found is not None and len(found.steps) == 2
     for step in found.steps:
         placement.move(*step)
-    assert [used // GIB for used in placement.used_bytes] == [45, 45]
+    assert placement.used_bytes == [45 * GIB, 45 * GIB]
 
 
 def test_a_swap_of_a_pools_own_shards_keeps_its_free_space() -> None:

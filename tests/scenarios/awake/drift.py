@@ -13,12 +13,11 @@ from equilibrium_mgr.planner.planner import make_plan
 from mgr_stub.console.session import Session
 from mgr_stub.crush.dump_editor import DumpEditor
 from mgr_stub.crush.tree import rebuild_shadow_trees
-from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.osd_map import MapChange
 
 from .. import clusters
-from ..drive import command
-from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
+from ..drive import command, watched
+from ..rules.under_way import UpmapLog
 from ..watch.truth import ask
 from ..watch.watch import Watch
 from .asking import Asker
@@ -35,7 +34,7 @@ class Phase(NamedTuple):
     """What the module did from one step to the next."""
 
     step: str
-    sent: Dict[str, Tuple[str, ...]]   # PG → its upmap commands
+    sent: Dict[str, List[str]]         # PG → its upmap commands
     waited: Optional[float]            # seconds until the first of them
     highest: Dict[str, float]          # utilization by device class in the end
     moved_bytes: int
@@ -56,8 +55,7 @@ def play(seed: int, folder: Path, asker: Optional[Asker] = None, steps: int = 2)
     folder.mkdir(exist_ok=True)
     session = clusters.session_of("random", seed, folder)
     command(session, "sim backfill rate 1G")
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
+    watch = watched(session)
     command(session, "equilibrium on")
     phases = [_phase("start", session, watch, asker, _FIRST_SECONDS)]
     for _ in range(steps):
@@ -72,22 +70,19 @@ def play(seed: int, folder: Path, asker: Optional[Asker] = None, steps: int = 2)
 
 def _phase(step: str, session: Session, watch: Watch, asker: Optional[Asker],
            seconds: float) -> Phase:
-    start, read = session.clock.now, len(session.command_log)
-    moved = watch.figures.moved_bytes
+    start, log, moved = session.clock.now, UpmapLog(session), watch.figures.moved_bytes
     if asker is None:
         session.host.run_for(seconds)
     else:
         asker.run_until(session, start + seconds)
-    sent: Dict[str, Tuple[str, ...]] = {}
-    first: Optional[float] = None
-    for entry in session.command_log[read:]:
-        if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
-            pgid = str(entry.command["pgid"])
-            first = entry.sent_at - start if first is None else first
-            sent[pgid] = sent.get(pgid, ()) + (str(entry.command.get("id", "")),)
-    return Phase(step, sent, first, {name: max(used.values()) for name, used in
-                                     session.cluster.utilizations().items()},
-                 watch.figures.moved_bytes - moved, session.module.balancer.status.state)
+    sent: Dict[str, List[str]] = {}
+    ours = log.ours()
+    for entry in ours:
+        sent.setdefault(str(entry.command["pgid"]), []).append(str(entry.command.get("id", "")))
+    first = ours[0].sent_at - start if ours else None
+    highest = {name: max(used.values()) for name, used in session.cluster.utilizations().items()}
+    return Phase(step, sent, first, highest, watch.figures.moved_bytes - moved,
+                 session.module.balancer.status.state)
 
 
 class Week(NamedTuple):
@@ -97,15 +92,21 @@ class Week(NamedTuple):
     worst: float   # ratio by which a fresh plan would have lowered a class, at a full hour
 
 
+def balanced_demo() -> Tuple[Session, Watch]:
+    """The demo cluster, balanced, and a watch that does not look yet."""
+    session = Session.from_state(release=18)
+    command(session, "sim backfill rate 1G")
+    watch = Watch(session)
+    command(session, "equilibrium on")
+    session.host.run_for(_FIRST_SECONDS)
+    return session, watch
+
+
 def week(seed: int, days: int, is_continuous: bool) -> Week:
     """The demo cluster while half of its OSDs, drawn once, become fuller or emptier by 0.1 points
     an hour: under automatic balancing, or with a plan a day."""
     rng = random.Random(f"week/{seed}")
-    session = Session.from_state(release=18)
-    command(session, "sim backfill rate 1G")
-    watch, worst = Watch(session), 0.0
-    command(session, "equilibrium on")
-    session.host.run_for(_FIRST_SECONDS)
+    (session, watch), worst = balanced_demo(), 0.0
     if not is_continuous:
         command(session, "equilibrium off")
     used = {osd: usage.utilization for osd, usage in sorted(session.cluster.usage.items())}

@@ -6,17 +6,9 @@ from pathlib import Path
 import pytest
 
 from equilibrium_mgr.planner.planner import make_plan
-from mgr_stub.console.session import Session
 
 from ..drive import command
-from ..watch.watch import Watch
 from . import drift
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "drift_seed" in metafunc.fixturenames:
-        metafunc.parametrize("drift_seed",
-                             range(3, 3 + metafunc.config.getoption("--drift-streams")))
 
 
 def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
@@ -30,19 +22,19 @@ def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
 def test_a_shard_that_others_move_is_no_drift(is_moving: bool, cost: float) -> None:
     """What is worth no plan that follows drift is taken back where others have done it, at rest or
     while a plan that follows drift is carried out."""
-    session = Session.from_state(release=18)
-    command(session, "sim backfill rate 1G")
-    watch = Watch(session)
-    command(session, "equilibrium on")
-    session.host.run_for(5 * drift.HOUR)
+    session, watch = drift.balanced_demo()
     session.host.observers.append(lambda _: watch(session))
     session.host.run_for(drift.HOUR)
     cluster = session.cluster
     usage, items = cluster.usage, cluster.map.upmap_items
     highest = max(cluster.utilizations()["hdd"].values())
-    pgid = min(items, key=lambda one: abs(highest + cost - max(
-        usage[source].utilization + cluster.pgs[one].shard.total / usage[source].total
-        for source, _ in items[one])))
+
+    def distance(pgid: str) -> float:
+        """Of what the fullest source would be without the PG's items."""
+        size, sources = cluster.pgs[pgid].shard.total, [usage[osd] for osd, _ in items[pgid]]
+        return abs(highest + cost - max(
+            one.utilization + size / one.total for one in sources))
+    pgid = min(items, key=distance)
     if is_moving:
         command(session, "sim backfill rate 2M")
         command(session, "sim osd allocation 1.03 5")

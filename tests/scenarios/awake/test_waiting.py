@@ -3,6 +3,7 @@ within ten minutes, whatever else changes how often, or a health check says what
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -10,14 +11,12 @@ import pytest
 
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.mgr_process import CALLS
-from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.osd_map import MapChange
 from tests.support.few import few
 
 from .. import clusters
-from ..drive import command
-from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
-from ..watch.watch import Watch
+from ..drive import command, watched
+from ..rules.under_way import UpmapLog
 from .drift import set_class
 
 #: Of two device classes, each with pools of its own.
@@ -99,17 +98,15 @@ def _change_at_each_map(session: Session) -> None:
 
 #: The others take long, and wait for the same: each change with one of both by turns.
 _QUICK = (("CRUSH", "drain"),)
-_CASES = [pytest.param(change, subject, id=f"{change}-{subject}", marks=[
-    pytest.mark.full] if (change, subject) not in _QUICK else [])
-    for number, change in enumerate(CHANGES) for subject in ("relief", "drain")
-    if (change, subject) in _QUICK or subject == ("relief", "drain")[number % 2]]
+_BY_TURNS = zip(CHANGES, cycle(("relief", "drain")))
+_CASES = few([*_QUICK, *(case for case in _BY_TURNS if case not in _QUICK)], len(_QUICK))
 
 
-@pytest.mark.parametrize("change, subject", _CASES)
-def test_nothing_waits_without_end(change: str, subject: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", _CASES, ids="-".join)
+def test_nothing_waits_without_end(case: Tuple[str, str], tmp_path: Path) -> None:
+    change, subject = case
     session = clusters.session_of(*_CLUSTER, tmp_path)
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
+    watch = watched(session)
     for line in ("sim backfill rate 1G", "equilibrium on"):
         command(session, line)
     session.host.run_for(7200.0)   # balanced
@@ -124,18 +121,16 @@ def test_nothing_waits_without_end(change: str, subject: str, tmp_path: Path) ->
         _change_at_each_map(session)
     osd = (_relief if subject == "relief" else _drain)(session)
     start = last = session.clock.now
-    waited, read = 0.0, len(session.command_log)
+    waited, log = 0.0, UpmapLog(session)
     while session.clock.now < start + _SECONDS and not _is_done(session, osd, subject):
         turn += 1
         session.host.run_until(start + (turn - _BEFORE + 1) * every)
         for line in happen(session, turn):
             command(session, line)
-        log = session.command_log
-        if any(entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS)
-               for entry in log[read:]) or any(
-                   code.startswith(_CHECKS) for code in session.mgr.health_checks):
+        checks = [code for code in session.mgr.health_checks if code.startswith(_CHECKS)]
+        if log.ours() or checks:
             last = session.clock.now
-        read, waited = len(log), max(waited, session.clock.now - last)
+        waited = max(waited, session.clock.now - last)
     reason = session.module.balancer.status.reason
     session.close()
     assert not watch.broken
@@ -147,8 +142,7 @@ def test_options_bind_what_is_under_way_while_crush_does_not_rest(
         forbidding: str, tmp_path: Path) -> None:
     """S12, of a plan that goes on while the map is edited."""
     session = clusters.session_of(*_CLUSTER, tmp_path)
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
+    watch = watched(session)
     for line in ("sim backfill rate 20M", _SET + "max_moves_per_round 1",
                  _SET + "max_backfills_per_osd 1", "equilibrium on"):
         command(session, line)

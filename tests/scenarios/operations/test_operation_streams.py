@@ -10,119 +10,74 @@ rest.
 """
 from __future__ import annotations
 
-import pytest
 from pathlib import Path
-from typing import List, Sequence
+from typing import Dict
 
 from .. import clusters, drive, random_events
-from ..random_events import Kind, Stream
+from ..random_events import Stream
 from ..scenario import Scenario
 from ..test_event_streams import hold
 from ..watch.at_rest import Rest
 
 
-_ACTIVE = "config set mgr mgr/equilibrium/active "
+class Operations(Stream):
+    """What operations draw besides."""
+
+    def draw_name(self, names: Dict[str, str]) -> str:
+        """An OSD or a host."""
+        is_osd = self.rng.random() < 0.7
+        if is_osd:
+            return self.draw_osd(names)
+        return self.draw_host(names)
+
+    def draw_drained(self, names: Dict[str, str]) -> str:
+        added = [line.rpartition(" ")[2] for line in self.heals if " drain rm " in line]
+        return self.rng.choice(added or ["0"])
+
+    def draw_undo(self, names: Dict[str, str]) -> str:
+        line = "try equilibrium " + self.rng.choice(
+            ("undo", "undo --since 2h", "undo --since 1d", "cancel"))
+        if self.rng.random() < 0.3:
+            return f"{line} --dry-run; {line}"
+        return line
+
+    def draw_or_again(self, names: Dict[str, str]) -> str:
+        if self.rng.random() < 0.5:
+            return ""
+        return "; " + self.draw_undo(names)
+
+
+#: With `drain and stop` the disk is replaced while the drain is listed.
+_OPERATIONS = random_events.kinds("""
+3 drain add: try equilibrium drain add {name} ~ try equilibrium drain rm {name}
+2 drain rm: try equilibrium drain rm {drained}; try equilibrium drain ls
+2 drain while off: try equilibrium off; try equilibrium drain add {name}
+  ~ try equilibrium drain rm {name}
+1 drain and stop: try equilibrium drain add {osd}; sim osd down {osd}; try equilibrium drain ls;
+  sim osd up {osd} ~ try equilibrium drain rm {osd}; sim osd up {osd}; sim osd in {osd}
+1 off and on: try equilibrium off; try equilibrium drain ls; try equilibrium on
+1 undo: {undo}
+2 undo while off: try equilibrium off; {undo}
+2 undo and drain: try equilibrium off; {undo}; try equilibrium drain add {name}{or_again}
+  ~ try equilibrium drain rm {name}
+2 execute and drain: try equilibrium off; try equilibrium optimize plan{n};
+  try equilibrium execute plan{n}; try equilibrium drain add {name}
+  ~ try equilibrium drain rm {name}
+1 option while undoing: try equilibrium off; {undo}; {option}active true
+1 active: {option}active [true|false]
+2 freeze: try equilibrium freeze
+1 freeze after expansion: sim flag set norebalance; sim host add more{n} 2 512G{under};
+  try equilibrium freeze; sim flag unset norebalance ~ sim flag unset norebalance
+""")
+#: Of two events one is an operation.
+KINDS = (*random_events.KINDS, *_OPERATIONS, *_OPERATIONS)
 
 
 def scenario(seed: int) -> Scenario:
     """The stream of a seed, with its healing, as a scenario."""
     # off, so that no undo is under way any more when automatic balancing is to begin again
     return random_events.stream_of("operation", seed, KINDS, "try equilibrium off",
-                                   cluster=clusters.WITH_EMPTY_PGS)
-
-
-def _name(stream: Stream) -> str:
-    """An OSD or a host."""
-    if stream.rng.random() < 0.7:
-        return str(stream.rng.choice(stream.osds))
-    return stream.rng.choice(sorted(stream.hosts))
-
-
-def _drain_add(stream: Stream) -> List[str]:
-    name = _name(stream)
-    stream.heal(f"try equilibrium drain rm {name}")
-    return [f"try equilibrium drain add {name}"]
-
-
-def _drain_rm(stream: Stream) -> List[str]:
-    added = [line.rpartition(" ")[2] for line in stream.heals if " drain rm " in line]
-    return [f"try equilibrium drain rm {stream.rng.choice(added or ['0'])}",
-            "try equilibrium drain ls"]
-
-
-def _drain_while_off(stream: Stream) -> List[str]:
-    return ["try equilibrium off", *_drain_add(stream)]
-
-
-def _drain_and_stop(stream: Stream) -> List[str]:
-    """The disk is replaced while the drain is listed."""
-    osd = stream.rng.choice(stream.osds)
-    stream.heal(f"try equilibrium drain rm {osd}", f"sim osd up {osd}", f"sim osd in {osd}")
-    return [f"try equilibrium drain add {osd}", f"sim osd down {osd}", "try equilibrium drain ls",
-            f"sim osd up {osd}"]
-
-
-def _off_and_on(stream: Stream) -> List[str]:
-    return ["try equilibrium off", "try equilibrium drain ls", "try equilibrium on"]
-
-
-def _undo(stream: Stream) -> List[str]:
-    line = stream.rng.choice(("undo", "undo --since 2h", "undo --since 1d", "cancel"))
-    lines = [f"try equilibrium {line}"]
-    if stream.rng.random() < 0.3:
-        lines.insert(0, f"try equilibrium {line} --dry-run")
-    return lines
-
-
-def _undo_while_off(stream: Stream) -> List[str]:
-    return ["try equilibrium off", *_undo(stream)]
-
-
-def _undo_and_drain(stream: Stream) -> List[str]:
-    lines = [*_undo_while_off(stream), *_drain_add(stream)]
-    return lines if stream.rng.random() < 0.5 else [*lines, *_undo(stream)]
-
-
-def _execute_and_drain(stream: Stream) -> List[str]:
-    stream.made += 1
-    plan = f"plan{stream.made}"
-    return ["try equilibrium off", f"try equilibrium optimize {plan}",
-            f"try equilibrium execute {plan}", *_drain_add(stream)]
-
-
-def _option_while_undoing(stream: Stream) -> List[str]:
-    return [*_undo_while_off(stream), _ACTIVE + "true"]
-
-
-def _active(stream: Stream) -> List[str]:
-    return [_ACTIVE + stream.rng.choice(("true", "false"))]
-
-
-def _freeze(stream: Stream) -> List[str]:
-    return ["try equilibrium freeze"]
-
-
-def _freeze_after_expansion(stream: Stream) -> List[str]:
-    stream.made += 1
-    where = f" under={stream.rng.choice(stream.racks)}" if stream.racks else ""
-    stream.heal("sim flag unset norebalance")
-    return ["sim flag set norebalance", f"sim host add more{stream.made} 2 512G{where}",
-            "try equilibrium freeze", "sim flag unset norebalance"]
-
-
-_OPERATIONS: Sequence[Kind] = (
-    _drain_add, _drain_add, _drain_add, _drain_rm, _drain_rm, _drain_while_off, _drain_while_off,
-    _drain_and_stop, _off_and_on, _undo, _undo_while_off, _undo_while_off, _undo_and_drain,
-    _undo_and_drain, _execute_and_drain, _execute_and_drain, _option_while_undoing, _active,
-    _freeze, _freeze, _freeze_after_expansion)
-#: Of two events one is an operation.
-KINDS: Sequence[Kind] = (*random_events.KINDS, *_OPERATIONS, *_OPERATIONS)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "operation_seed" in metafunc.fixturenames:
-        metafunc.parametrize("operation_seed",
-                             range(metafunc.config.getoption("--operation-streams")))
+                                   cluster=clusters.WITH_EMPTY_PGS, made=Operations)
 
 
 def test_operation_stream(operation_seed: int, tmp_path: Path) -> None:

@@ -14,15 +14,14 @@ from typing import Any, Callable, Dict, Iterator, NamedTuple, Set
 
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.monitor import MGR
-from mgr_stub.osdmap import upmap
 
 from ..watch import cluster_view
-from .guard_rules import STOP_FLAGS
+from .guard_rules import has_window, is_held, is_site_gone
 from .intent_rules import shares
+from .limit_rules import most_pairs, most_shards
 from .moment import Moment, is_lacking
 from .move_rules import strict_rules
-from .under_way import REMOVE_ITEMS, SET_ITEMS, changes
+from .under_way import UpmapLog, changes
 
 _SECONDS, _FULL_SECONDS = 1800.0, 300.0
 #: Between two looks at it.
@@ -51,7 +50,7 @@ class NothingSleeps:
     def __init__(self, session: Session, full_seconds: float = _FULL_SECONDS,
                  pace_seconds: float = _PACE_SECONDS) -> None:
         self._full_seconds, self._pace_seconds = full_seconds, pace_seconds
-        self._read = len(session.command_log)
+        self._log = UpmapLog(session)
         self._looked_at = float("-inf")
         self._since: Dict[float, float] = {}   # seconds allowed → since when such a need is there
         self._mgr: Any = session.mgr
@@ -62,7 +61,7 @@ class NothingSleeps:
     def observe(self, session: Session, moment: Callable[[], Moment]) -> Iterator[str]:
         """What is wrong now."""
         now = session.clock.now
-        if self._has_sent(session) or not self._is_judged(session):
+        if self._log.ours() or not self._is_judged(session):
             self._since = {}
             return
         if now - self._looked_at < self._pace_seconds:
@@ -85,64 +84,47 @@ class NothingSleeps:
                        f" sent for {int(now - since)} s: {status.state}: {status.reason}")
                 return
 
-    def _has_sent(self, session: Session) -> bool:
-        fresh = session.command_log[self._read:]
-        self._read = len(session.command_log)
-        return any(entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS)
-                   for entry in fresh)
-
     def _is_judged(self, session: Session) -> bool:
         """Whether automatic balancing has its hands free and sees the cluster as it is."""
         now, offset = session.clock.now, session.clock() - session.clock.now
         if session.mgr is not self._mgr or abs(offset - self._offset) > 1.0:
             self._mgr, self._offset, self._active_since = session.mgr, offset, now
         module, cluster = session.module, session.cluster
-        if module is None or session.mgr.process.is_dead or session.mgr.process.counts_calls:
+        if cluster_view.is_away(session):
             return False
         settings = module.settings()
         if now - self._active_since < settings.start_delay or not settings.active:
             return False
-        if settings.begin_time % 1440 != settings.end_time % 1440:
-            return False
-        if settings.begin_weekday % 7 != settings.end_weekday % 7:
+        if has_window(settings) or settings.begin_weekday % 7 != settings.end_weekday % 7:
             return False
         if any(getattr(settings, option) is not None for option in _SCOPE):
             return False
         if getattr(module.balancer.execution, "name", ""):
             return False
-        if session.mgr.balancer.may_move_data or not session.mgr.mon_connected:
+        if is_held(session) or is_site_gone(cluster):
             return False
-        if any(flag in cluster.map.flags for flag in STOP_FLAGS):
-            return False
-        stretch = cluster.map.rest.get("stretch_mode", {})
-        if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
-            return False
-        return (bool(settings.relieve_while_degraded)
-                and bool(session.simulation.reports.is_fresh))
+        return bool(settings.relieve_while_degraded and session.simulation.reports.is_fresh)
 
 
 def _need(session: Session, full_seconds: float) -> Need:
     cluster = session.cluster
     backfillfull, full = cluster.map.ratio("backfillfull_ratio"), cluster.map.ratio("full_ratio")
     is_copying = any(pg.backfilling for pg in cluster.unclean.values())
-    level = {osd: float(usage.used) for osd, usage in cluster.usage.items()}
-    peak, end = dict(level), dict(level)
-    leaving: Dict[int, int] = dict.fromkeys(level, 0)   # OSD → shards that can leave it
+    peak = Counter({osd: usage.used for osd, usage in cluster.usage.items()})
+    gone, leaving = Counter[int](), Counter[int]()   # bytes, and shards that can leave
     for pg in cluster.unclean.values():
-        for osd, more in cluster_view.coming(cluster, pg).items():
-            peak[osd] = peak.get(osd, 0.0) + more
-            end[osd] = end.get(osd, 0.0) + more
+        peak.update(cluster_view.coming(cluster, pg))
         for osd in set(pg.holders()) - set(cluster.map.up.get(pg.pgid, ())):
-            end[osd] = end.get(osd, 0.0) - pg.shard.total
+            gone[osd] += pg.shard.total
             leaving[osd] += not pg.toofull
     waited_for = {osd for pg in cluster.unclean.values() if pg.toofull for osd in pg.targets()}
-    osds = set()
+    osds, slots = set(), session.module.settings().max_backfills_per_osd or math.inf
     for osd, usage in cluster.usage.items():
         if not usage.total or not cluster_view.may_take(cluster, osd):
             continue
-        is_short = peak[osd] > backfillfull * usage.total or osd in waited_for
-        may_give = leaving[osd] < (session.module.settings().max_backfills_per_osd or math.inf)
-        is_helped = is_copying and (end[osd] <= backfillfull * usage.total or not may_give)
+        most = backfillfull * usage.total
+        is_short = peak[osd] > most or osd in waited_for
+        is_helped = is_copying and (peak[osd] - gone[osd] <= most or leaving[osd] >= slots)
         if is_short and not is_helped:
             osds.add(osd)
     is_full = any(cluster.usage[osd].utilization >= full for osd in osds)
@@ -172,17 +154,14 @@ def _targets(moment: Moment) -> Dict[int, float]:
     nearfull = cluster.map.ratio("nearfull_ratio") - _MARGIN
     held, peaks = shares(cluster), cluster_view.peaks(cluster, moment.ours)
     incoming = Counter(osd for _, osd in cluster_view.transit(cluster, moment.ours)[0])
-    config = moment.session.simulation.config
-    most = int(0.8 * float(config.core("mgr", "mon_max_pg_per_osd"))
-               * float(config.core("mgr", "osd_max_pg_per_osd_hard_ratio")))
+    most, slots = most_shards(moment.session), settings.max_backfills_per_osd or math.inf
     found = {}
     for osd, usage in cluster.usage.items():
         if osd in moment.drained or not cluster_view.may_take(cluster, osd):
             continue
         if held.get(osd, 0.0) < 0.9 or moment.pg_shards[osd] >= most:
             continue
-        if usage.utilization >= nearfull or incoming[osd] >= (
-                settings.max_backfills_per_osd or incoming[osd] + 1):
+        if usage.utilization >= nearfull or incoming[osd] >= slots:
             continue
         room = limit * usage.total - peaks[osd]
         if incoming[osd] and settings.max_transit_ratio:
@@ -197,15 +176,13 @@ def _is_free(moment: Moment, pg: Pg) -> bool:
     cluster, state = moment.cluster, moment.states.get(pg.pgid, "active+clean")
     if pg.transfers or not state.startswith("active") or is_lacking(state):
         return False
-    if "scrubbing" in state or "inconsistent" in state or "snaptrim" in state:
+    if any(word in state for word in ("scrubbing", "inconsistent", "snaptrim")):
         return False
     if pg.pool_id in moment.splitting or pg.pgid in cluster.map.full_upmaps:
         return False
     if moment.sharing(pg.pool_id, moment.inactive_otherwise):
         return False
-    pairs = sum(len(items) for items in cluster.map.upmap_items.values())
-    option = moment.settings.max_upmap_items
-    if option and pairs >= max(1, int(option * len(cluster.pgs) if option <= 1.0 else option)):
+    if sum(map(len, cluster.map.upmap_items.values())) >= most_pairs(moment):
         return False
     return _fits_limit(moment, pg)
 
@@ -225,7 +202,7 @@ def _is_kept(moment: Moment, pg: Pg, source: int, target: int) -> bool:
     """Whether CRUSH would allow the move, and the monitor keep it."""
     cluster, raw = moment.cluster, pg.raw or ()
     up = cluster.map.up[pg.pgid]
-    if target in up or source not in raw or target in raw or len(up) != cluster.size_of(pg):
+    if target in {*up, *raw} or source not in raw or len(up) != cluster.size_of(pg):
         return False
     items = (*cluster.map.upmap_items.get(pg.pgid, ()), (source, target))
     after = cluster.up_with_items(pg, items)
@@ -233,6 +210,5 @@ def _is_kept(moment: Moment, pg: Pg, source: int, target: int) -> bool:
         return False
     pool = cluster.map.pools[pg.pool_id]
     rule, size = int(pool["crush_rule"]), int(pool["size"])
-    if strict_rules(cluster.crush).fault(rule, size, raw, after, pg.erasure):
-        return False
-    return bool(upmap.clean(cluster.crush, rule, size, raw, items, cluster.map.reweight) == items)
+    return (not strict_rules(cluster.crush).fault(rule, size, raw, after, pg.erasure)
+            and cluster_view.kept(cluster, pg, items) == items)

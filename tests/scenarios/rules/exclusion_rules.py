@@ -8,13 +8,12 @@ unless it was tried in that time.
 """
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.monitor import MGR
 
-from .under_way import REMOVE_ITEMS, SET_ITEMS
+from ..watch.advice import ask
+from .under_way import UpmapLog
 
 Answer = Dict[str, Any]
 Note = Tuple[str, str]   # rule, what is wrong
@@ -38,28 +37,22 @@ class Exclusions:
     def __init__(self, session: Session) -> None:
         self.kept = 0   # promises
         self._session = session
-        self._read = len(session.command_log)
+        self._log = UpmapLog(session)
         self._tried: Dict[str, float] = {}        # PG or pool → when it was sent last
         self._told: Dict[str, Tuple[Told, float]] = {}   # reason → what was told, since when
         self._full_since: Dict[int, float] = {}   # OSD → seconds since the epoch
 
     def observe(self, status: Answer) -> List[Note]:
         """Returns what is wrong now."""
-        self._read_log()
+        for entry in self._log.ours():
+            pgid = str(entry.command["pgid"])
+            self._tried[pgid] = self._tried[_pool_of(pgid)] = self._session.clock()
         self._observe_full()
         told = _told(status)
         found = [*self._broken_promises(told), *self._held_on_full(told)]
         self.kept += len(self._told.keys() - told.keys())
         self._told = {what: (one, self._since_told(what, one)) for what, one in told.items()}
         return found
-
-    def _read_log(self) -> None:
-        log = self._session.command_log
-        for entry in log[self._read:]:
-            if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
-                pgid = str(entry.command["pgid"])
-                self._tried[pgid] = self._tried[_pool_of(pgid)] = self._session.clock()
-        self._read = len(log)
 
     def _observe_full(self) -> None:
         cluster, now = self._session.cluster, self._session.clock()
@@ -69,7 +62,9 @@ class Exclusions:
 
     def _since_told(self, what: str, told: Told) -> float:
         before, since = self._told.get(what, (told, self._session.clock()))
-        return since if before.until == told.until else self._session.clock()
+        if before.until == told.until:
+            return since
+        return self._session.clock()
 
     def _broken_promises(self, told: Dict[str, Told]) -> Iterator[Note]:
         now = self._session.clock()
@@ -88,23 +83,21 @@ class Exclusions:
 
     def _held_on_full(self, told: Dict[str, Told]) -> Iterator[Note]:
         cluster, now = self._session.cluster, self._session.clock()
-        listed = frozenset(name for one in told.values() for name in one.names)
-        for osd, since in self._full_since.items() if listed else ():
+        listed = frozenset().union(*(one.names for one in told.values()))
+        left_alone = []
+        if listed:
+            left_alone = [pgid for pgid in sorted(cluster.pgs)
+                          if not listed.isdisjoint((pgid, _pool_of(pgid)))]
+        for osd, since in self._full_since.items():
             if now - since < _FULL_SECONDS:
                 continue
-            held = [pgid for pgid in sorted(cluster.pgs)
-                    if osd in cluster.map.up.get(pgid, ()) and self._tried.get(pgid, 0.0) < since
-                    and not listed.isdisjoint((pgid, _pool_of(pgid)))]
+            held = [pgid for pgid in left_alone if osd in cluster.map.up.get(pgid, ())
+                    and self._tried.get(pgid, 0.0) < since]
             for pgid in held[:_ASKED]:
-                code = self._reason_of(pgid)
+                code = ask(self._session, f"explain {pgid}").get("reason_code")
                 if code in _LEFT_ALONE:
                     yield "X3", (f"pg {pgid} is left alone ({code}) on osd.{osd}, which has been"
                                  f" above backfillfull for {int(now - since)} s")
-
-    def _reason_of(self, pgid: str) -> str:
-        line = f"equilibrium explain {pgid} --format json".split()
-        code, out, _ = self._session._module_command(line)
-        return "" if code else str(json.loads(out)["reason_code"])
 
 
 def _pool_of(pgid: str) -> str:

@@ -6,11 +6,14 @@ for space do not count against what makes it. S8 nothing passes a guard, S12 `of
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
+from mgr_stub.cluster.cluster import Cluster
+from mgr_stub.console.session import Session
+from mgr_stub.osdmap.osd_map import OsdMap
 from tests.support.pg_num import is_to_be_touched
 
-from .moment import Moment
+from .moment import Moment, is_lacking
 from .under_way import Outgoing
 
 STOP_FLAGS = ("pause", "pauserd", "pausewr", "norebalance", "nobackfill", "norecover")
@@ -30,11 +33,30 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
     before = ours + others
     if move.losses and all(map(moment.needs_space, move.losses)):
         before = max(0, before - moment.stuck_copies())   # these wait for such moves
-    if more and before + more > (limit + _SLACK) * total:
-        if before:
-            yield (f"makes it {(before + more) / total:.4f} misplaced "
-                   f"({others / total:.4f} by others) of {limit:.4f}, "
-                   "and is not alone")
+    if more and before and before + more > (limit + _SLACK) * total:
+        yield (f"makes it {(before + more) / total:.4f} misplaced ({others / total:.4f} by others)"
+               f" of {limit:.4f}, and is not alone")
+
+
+def is_held(session: Session) -> bool:
+    """Does a flag, the built-in balancer or a lost connection keep everything from being sent?"""
+    return bool(not session.mgr.mon_connected or session.mgr.balancer.may_move_data
+                or flags_set(session.cluster.map))
+
+
+def flags_set(osdmap: OsdMap) -> List[str]:
+    """Of those that stop everything."""
+    return [flag for flag in STOP_FLAGS if flag in osdmap.flags]
+
+
+def is_site_gone(cluster: Cluster) -> bool:
+    """Of a stretched cluster, or is it only coming back?"""
+    stretch = cluster.map.rest.get("stretch_mode", {})
+    return bool(stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"))
+
+
+def has_window(settings: Any) -> bool:
+    return bool(settings.begin_time % 1440 != settings.end_time % 1440)
 
 
 def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
@@ -43,14 +65,12 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield "goes although clients before luminous are allowed"
     if not session.mgr.mon_connected:
         yield "goes without a connection to a monitor"
-    stretch = moment.cluster.map.rest.get("stretch_mode", {})
-    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
+    if is_site_gone(moment.cluster):
         yield "goes although a site of the stretched cluster is gone, or only coming back"
     if move.moves_nothing:
         return   # it has no more to fear than a monitor that does not keep it
-    flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
-    if flags:
-        yield f"goes although the flag {flags[0]} is set"
+    for flag in flags_set(session.mgr.maps()[0])[:1]:
+        yield f"goes although the flag {flag} is set"
     if session.mgr.balancer.may_move_data:
         yield "goes although the built-in balancer is active"
     if moment.automatic and not moment.drains and not _is_open(moment):
@@ -83,10 +103,9 @@ def s12_off(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def _is_relief(moment: Moment, move: Outgoing) -> bool:
-    words = set(moment.states.get(move.pgid, "").split("+"))
-    return (bool(moment.settings.relieve_while_degraded) and bool(move.losses)
-            and not words & {"degraded", "undersized"}
-            and all(map(moment.needs_space, move.losses)))
+    if not moment.settings.relieve_while_degraded or is_lacking(moment.states.get(move.pgid, "")):
+        return False
+    return bool(move.losses) and all(map(moment.needs_space, move.losses))
 
 
 def _is_open(moment: Moment) -> bool:
@@ -96,7 +115,9 @@ def _is_open(moment: Moment) -> bool:
     begin, end = moment.settings.begin_time % 1440, moment.settings.end_time % 1440
     if begin == end:
         return True
-    return begin <= minute < end if begin < end else minute >= begin or minute < end
+    if begin < end:
+        return begin <= minute < end
+    return not end <= minute < begin
 
 
 OF_THE_MOMENT: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {

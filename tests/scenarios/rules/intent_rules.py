@@ -7,7 +7,7 @@ what somebody else has moved since it is under way, I5 a PG that somebody has pl
 from __future__ import annotations
 
 import statistics
-from typing import Any, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
@@ -15,7 +15,7 @@ from mgr_stub.monitor.mon_store import LoggedCommand
 
 from ..watch import cluster_view
 from .moment import Moment
-from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing
+from .under_way import Outgoing, is_upmap
 
 #: Below this share of its likes an OSD counts as held back, as the module's option says.
 _HELD_BACK = 0.9
@@ -31,7 +31,8 @@ def shares(cluster: Cluster) -> Dict[int, float]:
     for osd, usage in cluster.usage.items():
         weight = cluster.crush.osd_weight(osd)
         if usage.total and weight and cluster_view.may_take(cluster, osd):
-            by_class.setdefault(cluster.crush.classes.get(osd, ""), {})[osd] = weight / usage.total
+            by_class.setdefault(cluster_view.class_of(cluster, osd), {})[
+                osd] = weight / usage.total
     found: Dict[int, float] = {}
     for weights in by_class.values():
         median = statistics.median(weights.values())
@@ -43,27 +44,29 @@ def shares(cluster: Cluster) -> Dict[int, float]:
 def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
     """Called with the move among those under way."""
     cluster = moment.cluster
-    if not getattr(moment.settings, "respect_weights", True):
-        return
     held = shares(cluster)
-    if all(held.get(osd, 1.0) >= _HELD_BACK for osd in move.gains):
+    held_back = [osd for osd in move.gains if held.get(osd, 1.0) < _HELD_BACK]
+    if not held_back or not moment.settings.respect_weights:
         return
     peaks = cluster_view.peaks(cluster, moment.ours)
-    for osd in move.gains:
+    for osd in held_back:
+        name = cluster_view.class_of(cluster, osd)
         likes = [peaks[other] / cluster.usage[other].total for other, share in held.items()
-                 if share >= _HELD_BACK
-                 and cluster.crush.classes.get(other) == cluster.crush.classes.get(osd)]
-        share, size = held.get(osd, 1.0), cluster.usage[osd].total
-        if share >= _HELD_BACK or not likes:
-            continue
-        level, most = peaks[osd] / size, share * max(likes) + move.pg.shard.total / size
-        if level > most + _SLACK:
+                 if share >= _HELD_BACK and cluster_view.class_of(cluster, other) == name]
+        share, size = held[osd], cluster.usage[osd].total
+        most = share * max(likes, default=1.0) + move.pg.shard.total / size
+        level = peaks[osd] / size
+        if level > most + _SLACK and likes:
             yield f"fills osd.{osd} to {level:.3f}, and it is held to {share:.2f} of its likes"
 
 
 def i5_pinned(moment: Moment, move: Outgoing) -> Iterator[str]:
     if move.pgid in moment.cluster.map.full_upmaps:
         yield "is moved although somebody has placed it in full (pg-upmap)"
+
+
+OF_INTENT: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
+    "I1": i1_share, "I5": i5_pinned}
 
 
 class Silence:
@@ -74,7 +77,7 @@ class Silence:
 
     def on_answer(self, line: str, code: int) -> None:
         """A command line and what came of it."""
-        words = line[len("ceph "):] if line.startswith("ceph ") else line
+        words = line.removeprefix("ceph ")
         if code == 0 and words == "equilibrium off":
             self.is_wanted = True
         elif (words.startswith(_STARTING) and "--dry-run" not in words) or "/active" in words:
@@ -91,7 +94,7 @@ class Others:
 
     def on_command(self, entry: LoggedCommand) -> None:
         """A command that is not ours."""
-        if entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
+        if is_upmap(entry):
             self._moved[str(entry.command.get("pgid"))] = self._execution()
             self.pairs += len(entry.command.get("id", ())) // 2
 
@@ -102,4 +105,6 @@ class Others:
 
     def _execution(self) -> Any:
         module = self._session.module
-        return None if module is None else module.balancer.execution
+        if module is None:
+            return None
+        return module.balancer.execution

@@ -1,7 +1,7 @@
 """Holds every upmap command of the module against the rules, at the moment of its sending."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.mon_store import LoggedCommand
@@ -9,13 +9,14 @@ from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.upmap import Items
 
 from .guard_rules import OF_THE_MOMENT
-from .intent_rules import Others, Silence, i1_share, i5_pinned
+from .intent_rules import OF_INTENT, Others, Silence
 from .limit_rules import OF_LIMITS
 from .moment import Lacking, Moment
 from .monitor_rules import Answers
 from .move_rules import OF_ONE_MOVE, History, s6_once
-from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
+from .under_way import Outgoing, UnderWay, is_upmap, outgoing
 
+Rules = Dict[str, Callable[[Moment, Outgoing], Iterator[str]]]
 _MOST_NOTES = 20
 #: Second words of the monitor's commands that only an operator, or Ceph itself, gives.
 _CHANGING = ("set", "unset", "reweight", "crush", "out", "in", "down", "pool", "primary", "purge",
@@ -51,7 +52,7 @@ class Judge:
         if entry.sender != MGR:
             self.others.on_command(entry)
             return
-        if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
+        if not is_upmap(entry):
             if entry.prefix.partition(" ")[2].startswith(_CHANGING):
                 self.note("I2", f"sends '{entry.prefix}'")
             return
@@ -66,8 +67,7 @@ class Judge:
         if not move.moves_nothing:
             self._judge_start()
         moment = self.moment()
-        for rule, check in OF_THE_MOMENT.items():
-            self._note_all(rule, move.pgid, list(check(moment, move)))
+        self._hold(OF_THE_MOMENT, moment, move)
         self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
         self._tell(move)
         if not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
@@ -76,13 +76,15 @@ class Judge:
         else:
             self._history.end(move, moment)
         self.sent_pairs += max(0, len(move.items) - len(move.had))
-        for rule, check in {**OF_ONE_MOVE, **OF_LIMITS}.items():
-            self._note_all(rule, move.pgid, list(check(moment, move)))
+        for rules in (OF_ONE_MOVE, OF_LIMITS, OF_INTENT):
+            self._hold(rules, moment, move)
         for rule, what in list(self.answers.judge(moment, move)):
             self._note_all(rule, move.pgid, [what])
         self._note_all("I4", move.pgid, list(self.others.judge(move)))
-        self._note_all("I1", move.pgid, list(i1_share(moment, move)))
-        self._note_all("I5", move.pgid, list(i5_pinned(moment, move)))
+
+    def _hold(self, rules: Rules, moment: Moment, move: Outgoing) -> None:
+        for rule, check in rules.items():
+            self._note_all(rule, move.pgid, list(check(moment, move)))
 
     def _as_restored(self, move: Outgoing) -> Outgoing:
         """The move with what is known of its items."""

@@ -6,10 +6,11 @@ too small to report it.
 """
 from __future__ import annotations
 
+import sys
 from typing import Callable, Dict, Iterator
 
+from mgr_stub.console.session import Session
 from tests.support.units import GIB
-
 
 from ..watch import cluster_view
 from .moment import Moment
@@ -36,10 +37,11 @@ def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
     osds = set(move.gains + move.losses)
     alone = not any(osds.intersection(other.gains + other.losses)
                     for other in moment.ours.moves.values() if other is not move)
-    for into in (True, False) if ratio and not alone else ():
-        for osd in move.gains if into else move.losses:
-            if not into and moment.is_emergency(osd):
-                continue
+    if alone or not ratio:
+        return
+    leaving = [osd for osd in move.losses if not moment.is_emergency(osd)]
+    for osds, into in ((move.gains, True), (leaving, False)):
+        for osd in osds:
             level = moment.ours.bytes_at(osd, into) / moment.cluster.usage[osd].total
             if level > ratio + _TRANSIT_SLACK:
                 yield f"makes it {level:.3f} of osd.{osd} in transit, at most {ratio:.3f} may"
@@ -54,23 +56,34 @@ def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield f"makes it {moves} moves in one round, at most {most} may"
 
 
+def most_pairs(moment: Moment) -> int:
+    """Of upmap items that the option allows; as good as all where it is 0."""
+    option, pgs = moment.settings.max_upmap_items, len(moment.cluster.pgs)
+    if not option:
+        return sys.maxsize
+    return max(1, int(option * pgs if option <= 1.0 else option))
+
+
+def most_shards(session: Session) -> int:
+    """Of PGs that an OSD may get."""
+    core = session.simulation.config.core
+    return int(_HARD_SHARE * float(core("mgr", "mon_max_pg_per_osd"))
+               * float(core("mgr", "osd_max_pg_per_osd_hard_ratio")))
+
+
 def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
-    option = moment.settings.max_upmap_items
-    if not option or len(move.items) <= len(move.had) or move.moves_nothing:
+    if len(move.items) <= len(move.had) or move.moves_nothing:
         return
     items = dict(moment.cluster.map.upmap_items)
     items.update((pgid, other.items) for pgid, other in moment.ours.moves.items()
                  if other.entry.returncode is None)
-    pairs = sum(len(found) for found in items.values())
-    most = max(1, int(option * len(moment.cluster.pgs) if option <= 1.0 else option))
+    pairs, most = sum(map(len, items.values())), most_pairs(moment)
     if pairs > most:
         yield f"makes it {pairs} pairs of upmap items, at most {most} may be"
 
 
 def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
-    config = moment.session.simulation.config
-    most = int(_HARD_SHARE * float(config.core("mgr", "mon_max_pg_per_osd"))
-               * float(config.core("mgr", "osd_max_pg_per_osd_hard_ratio")))
+    most = most_shards(moment.session)
     for osd in move.gains:
         here = moment.pg_shards[osd]
         coming = sum(1 for other in moment.ours.moves.values()

@@ -5,12 +5,13 @@ than there were and were sent, and those without effect do not become more by ou
 """
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.osdmap import upmap
 from mgr_stub.osdmap.upmap import Items
 
+from ..watch import cluster_view
 from .judge import Judge
 from .under_way import circles
 
@@ -22,26 +23,26 @@ class MapRules:
         self._cluster = cluster
         self._judge = judge
         self._first = _count(cluster)
-        self._seen: Optional[Tuple[Any, ...]] = None
+        self._seen: Tuple[Any, ...] = (None, None, None, None)
         self._stale, self._restored = self._count_stale(), 0
 
     def observe(self) -> None:
         osdmap = self._cluster.map
         seen = (osdmap.upmap_items, osdmap.osds, osdmap.pools, self._cluster.crush)
         before, self._seen = self._seen, seen
-        if before is not None and all(a is b for a, b in zip(before, seen)):
+        has_changed = [was is not now for was, now in zip(before, seen)]
+        if not any(has_changed):
             return
         for what in self._not_kept():
             self._judge.note("S13", what)
-        count, most = _count(self._cluster), (
-            self._first + self._judge.sent_pairs + self._judge.others.pairs)
+        count = _count(self._cluster)
+        most = self._first + self._judge.sent_pairs + self._judge.others.pairs
         if count > most:
             self._judge.note("S14", f"{count} pairs in the map, {most} were there or sent")
         stale, earlier = self._count_stale(), self._stale
         earlier += self._judge.restored_pairs - self._restored
         self._stale, self._restored = stale, self._judge.restored_pairs
-        only_ours = before is not None and all(a is b for a, b in zip(before[1:], seen[1:]))
-        if only_ours and stale > earlier:
+        if stale > earlier and not any(has_changed[1:]):
             self._judge.note("S14", f"{stale} pairs without effect, {earlier} before")
 
     def _not_kept(self) -> Iterator[str]:
@@ -51,10 +52,8 @@ class MapRules:
             if pg is None:
                 yield f"pg {pgid} is gone and has upmap items"
             elif pg.raw is not None:
-                pool = cluster.map.pools[pg.pool_id]
-                kept = upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]),
-                                   pg.raw, items, cluster.map.reweight)
-                if kept != items or len(items) > int(pool["size"]):
+                kept = cluster_view.kept(cluster, pg, items)
+                if kept != items or len(items) > cluster.size_of(pg):
                     yield f"pg {pgid} has {items}, cleaning would keep {kept}"
 
     def _count_stale(self) -> int:
@@ -68,8 +67,8 @@ def _effective(cluster: Cluster, pgid: str, items: Items) -> int:
     if pg is None or pg.raw is None:
         return len(items)
     mapped = upmap.apply_items(pg.raw, items, cluster.is_out)
-    return sum(1 for old, new in zip(pg.raw, mapped) if old != new) + circles(pg.raw, mapped)
+    return sum(old != new for old, new in zip(pg.raw, mapped)) + circles(pg.raw, mapped)
 
 
 def _count(cluster: Cluster) -> int:
-    return sum(len(items) for items in cluster.map.upmap_items.values())
+    return sum(map(len, cluster.map.upmap_items.values()))

@@ -1,7 +1,6 @@
 """The moment at which the module sends: what holds, and what the mgr has been told of it."""
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Optional, Set
 
@@ -15,9 +14,12 @@ from ..watch import cluster_view
 from .under_way import UnderWay
 
 
+_LACKING = frozenset(("degraded", "undersized"))
+
+
 def is_lacking(state: str) -> bool:
     """Does Ceph call the PG short of copies, or of OSDs that serve it?"""
-    return not {"degraded", "undersized"}.isdisjoint(state.split("+"))
+    return not _LACKING.isdisjoint(state.split("+"))
 
 
 #: Of an OSD's size: by so much what comes may be told otherwise.
@@ -40,7 +42,7 @@ class Lacking:
         self.now = {pgid for pgid, state in states.items() if is_lacking(state)}
         for pgid in self.now:
             pg = cluster.pgs[pgid]
-            holders = sum(1 for osd in pg.holders() if cluster.map.is_up(osd))
+            holders = sum(map(cluster.map.is_up, pg.holders()))
             self._whole[pgid] = holders >= cluster.size_of(pg) or "degraded" not in states[pgid]
 
     def was_whole(self, pgid: str) -> bool:
@@ -59,12 +61,12 @@ class Moment:
         self.active_since = active_since   # of this mgr, by the clock that never jumps
         self.settings: Any = session.module.settings()
         self.automatic = not getattr(session.module.balancer.execution, "name", "")
-        stored = json.loads(session.mgr.store.get("drains") or "{}")
-        #: OSDs that an operator has said are to be emptied, as it is stored for the next mgr
-        self.drained = {osd for osds in stored.get("osds", {}).values() for osd in osds}
+        #: OSDs that an operator has said are to be emptied
+        self.drained = cluster_view.drained(session)
+        is_drain = getattr(session.module.balancer.execution, "kind", "") == "drain"
         #: a plan that only drains has no window, no pools, and needs no `on`
-        self.drains = bool(self.drained) and not stored["paused"] and (
-            getattr(session.module.balancer.execution, "kind", "") == "drain")
+        self.drains = bool(is_drain and self.drained
+                           and not cluster_view.drains(session)["paused"])
         self.reports = session.simulation.reports
         self._levels: Optional[Dict[int, float]] = None
         self._pg_shards: Optional[Counter[int]] = None
@@ -76,16 +78,13 @@ class Moment:
         self.object_copies = max(cluster_view.object_copies(self.cluster), sum(
             int(pool["stat_sum"]["num_object_copies"])
             for pool in self.reports.get("pool_stats")["pool_stats"]))
-        self.inactive: Set[int] = set()    # pools, as reported
-        self.degraded: Set[int] = set()
-        for pool in status["pgs_by_pool_state"]:
-            for entry in pool["pg_state_counts"]:
-                words, count = set(entry["state_name"].split("+")), int(entry["count"])
-                if not words & {"active", "premerge"}:
-                    self.inactive.add(pool["pool_id"])
-                    self._inactive_pgs[pool["pool_id"]] += count
-                elif words & {"degraded", "undersized"}:
-                    self.degraded.add(pool["pool_id"])
+        self.degraded: Set[int] = set()    # pools, as reported
+        for pool_id, words, count in cluster_view.pool_states(self.reports):
+            if not words & {"active", "premerge"}:
+                self._inactive_pgs[pool_id] += count
+            elif words & _LACKING:
+                self.degraded.add(pool_id)
+        self.inactive = set(self._inactive_pgs)
         self.states: Dict[str, str] = {
             pgid: pg["state"] for pgid, pg in self.reports.get("pg_progress")["pgs"].items()}
         self.degraded -= self._only_seemingly_degraded(lacking)
@@ -120,7 +119,9 @@ class Moment:
         """The misplaced ratio that the operator allows now."""
         target = float(self.session.module.gateway.target_max_misplaced_ratio())
         limit = float(self.settings.max_misplaced_ratio or target)
-        return min(limit, target / 2.0) if self.splitting else limit   # the mgr needs the rest
+        if self.splitting:   # the mgr needs the rest
+            limit = min(limit, target / 2.0)
+        return limit
 
     def is_emergency(self, osd: int) -> bool:
         """Whether moves off the OSD have a misplaced limit of their own."""
@@ -131,17 +132,18 @@ class Moment:
     def osds_of(self, pool: int) -> FrozenSet[int]:
         """OSDs that the pool's PGs are on or go to."""
         osdmap = self.cluster.map
-        return frozenset(osd for pg in self.cluster.pgs_of(pool)
-                         for osd in osdmap.up.get(pg.pgid, ()) + osdmap.acting(pg.pgid)
-                         if osd != NONE)
+        found: Set[int] = set()
+        for pg in self.cluster.pgs_of(pool):
+            found.update(osdmap.up.get(pg.pgid, ()), osdmap.acting(pg.pgid))
+        return frozenset(found - {NONE})
 
     def sharing(self, pool: int, troubled: Set[int]) -> Set[int]:
         """Those of the troubled pools that are on OSDs of this one."""
         if not troubled:
             return set()
-        osds = self.osds_of(pool)
-        return {other for other in troubled if other == pool or (
-            other in self.cluster.map.pools and not osds.isdisjoint(self.osds_of(other)))}
+        osds, others = self.osds_of(pool), troubled & self.cluster.map.pools.keys()
+        found = {other for other in others if not osds.isdisjoint(self.osds_of(other))}
+        return found | troubled & {pool}
 
     @property
     def splitting(self) -> Set[int]:
@@ -155,10 +157,7 @@ class Moment:
     def reported_utilization(self, osd: int) -> float:
         """The OSD's utilization as the mgr has been told."""
         if self._levels is None:
-            self._levels = {}
-            for record in self.reports.get("osd_stats")["osd_stats"]:
-                total, free = record["statfs"]["total"], record["statfs"]["available"]
-                self._levels[record["osd"]] = (total - free) / total if total else 0.0
+            self._levels = cluster_view.reported_levels(self.reports)
         return self._levels.get(osd, 0.0)
 
     @property
@@ -191,11 +190,12 @@ class Moment:
                     leaving[osd] += pg.shard.total
         # what a plan knows of arrivals is as old as its last round
         behind = _ROUNDING + _BEHIND * min(1.0, self.settings.sleep_interval / _LONG_ROUND)
-        full = cluster.map.ratio("backfillfull_ratio")
-        return waited_for.union(
-            osd for osd, usage in cluster.usage.items()
-            if max(usage.used, peaks[osd] - leaving[osd]) * (1.0 + self.reports.noise) + behind
-            * usage.total >= full * usage.total or self.reported_utilization(osd) >= full)
+        full, may_differ = cluster.map.ratio("backfillfull_ratio"), 1.0 + self.reports.noise
+        for osd, usage in cluster.usage.items():
+            most = max(usage.used, peaks[osd] - leaving[osd]) * may_differ
+            if most >= (full - behind) * usage.total or self.reported_utilization(osd) >= full:
+                waited_for.add(osd)
+        return waited_for
 
     def waits_for_space(self, pgid: str) -> bool:
         """Can none of the PG be copied before an OSD has more space?"""
@@ -208,7 +208,8 @@ class Moment:
     @property
     def inactive_otherwise(self) -> Set[int]:
         """Pools with inactive PGs that wait for something else than space."""
-        waiting = Counter(self.cluster.pgs[pgid].pool_id for pgid, state in self.states.items()
-                          if "active" not in state.split("+") and pgid in self.cluster.pgs
-                          and self.waits_for_space(pgid))
+        pgs = self.cluster.pgs
+        inactive = [pgid for pgid, state in self.states.items()
+                    if pgid in pgs and "active" not in state.split("+")]
+        waiting = Counter(pgs[pgid].pool_id for pgid in inactive if self.waits_for_space(pgid))
         return {pool for pool in self.inactive if self._inactive_pgs[pool] > waiting[pool]}

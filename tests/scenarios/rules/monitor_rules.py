@@ -53,15 +53,16 @@ class Answers:
 
     def before(self, line: str) -> None:
         """A command line is about to be given."""
-        words = line[len("ceph "):] if line.startswith("ceph ") else line
+        words = line.removeprefix("ceph ")
         if words.startswith(_ASKING):
             self._refused, self._batch, self._stopped = {}, [], {}
         module = self._session.module
         is_active = self._session.mgr.balancer.may_move_data
         if words == _BUILTIN_ON and not is_active:
             self._builtin_since = self._session.clock.now
-        if is_active and module is not None and (
-                words == _ON or words == _BUILTIN_OFF and self._has_been_seen(module)):
+        if not is_active or module is None:
+            return
+        if words == _ON or words == _BUILTIN_OFF and self._has_been_seen(module):
             self._switched_at = self._now()
 
     def _has_been_seen(self, module: Any) -> bool:
@@ -81,11 +82,11 @@ class Answers:
 
     def judge(self, moment: Moment, move: Outgoing) -> Iterator[Tuple[str, str]]:
         """(rule, what is wrong) with a move at its sending."""
-        up = moment.cluster.map.up.get(move.pgid, ())
-        is_urgent = any(
-            moment.needs_space(osd) or self._session.clock.now - self._full_at.get(
-                osd, float("-inf")) < _PLAN_SECONDS for osd in {*up, *move.losses} - {NONE})
-        session, entry = self._session, move.entry
+        session, entry, is_urgent = self._session, move.entry, False
+        for osd in {*moment.cluster.map.up.get(move.pgid, ()), *move.losses} - {NONE}:
+            full_at = self._full_at.get(osd, float("-inf"))
+            if moment.needs_space(osd) or session.clock.now - full_at < _PLAN_SECONDS:
+                is_urgent = True
         if self._switched_at is not None and not move.moves_nothing:
             waited = self._since(self._switched_at)
             if waited < session.module.gateway.builtin_balancer_sleep():
@@ -95,25 +96,27 @@ class Answers:
             if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
                 yield "S21", f"is sent {int(waited)} s after a batch of which nothing was taken"
             self._batch = []
-        stopped_at = self._stopped.get(move.pg.pool_id)
-        if stopped_at is not None and not (move.moves_nothing or is_urgent) and (
-                self._since(stopped_at) < _FIRST_SECONDS):
+        stopped_at = self._stopped.get(move.pg.pool_id, (float("-inf"),) * 2)
+        is_stopped = self._since(stopped_at) < _FIRST_SECONDS
+        if is_stopped and not move.moves_nothing and not is_urgent:
             yield "S22", "is sent although its pool has been stopped"
         self._note_refused()
-        mark, last, sent_at, tries = self._refused.get(move.pgid, (None, None, self._now(), 0))
-        least = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** max(0, tries - 1))
-        if last is not None and last.returncode:
-            least = _RETRY_SECONDS
-        may_be_tried = self._since(sent_at) >= least / (_URGENT_DIVISOR if is_urgent else 1.0)
-        if last is not None and mark == self._mark() and not may_be_tried:
-            how = "refused" if last.returncode else "not kept"
-            yield "S18", (f"is sent again after {int(self._since(sent_at))} s although it was {how}"
-                          f" {tries} times ({last.message})")
+        mark, tries = self._mark(), 0
+        if move.pgid in self._refused and self._refused[move.pgid][0] == mark:
+            _, last, sent_at, tries = self._refused[move.pgid]
+            how, least = "not kept", min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** (tries - 1))
+            if last.returncode:
+                how, least = "refused", _RETRY_SECONDS
+            if is_urgent:
+                least /= _URGENT_DIVISOR
+            waited = self._since(sent_at)
+            if waited < least:
+                yield "S18", (f"is sent again after {int(waited)} s although it was {how} {tries}"
+                              f" times ({last.message})")
         if not self._batch:
             self._batch_at = self._now()
         self._batch.append(entry)
-        self._refused[move.pgid] = self._mark(), entry, self._now(), 1 + tries * (
-            mark == self._mark())
+        self._refused[move.pgid] = mark, entry, self._now(), 1 + tries
 
     def _now(self) -> Tuple[float, float]:
         return self._session.clock.now, self._session.clock()
@@ -135,6 +138,6 @@ class Answers:
 
 def _is_refused(entry: LoggedCommand) -> bool:
     """Did the monitor say no, or keep something else, at once and so that the mgr could know it?"""
-    told: Optional[Tuple[int, str, str]] = entry.answer
-    return ((bool(entry.returncode) or not entry.kept)
-            and told is not None and entry.done_at == entry.sent_at)
+    if entry.answer is None or entry.done_at != entry.sent_at:
+        return False
+    return bool(entry.returncode) or not entry.kept

@@ -13,7 +13,6 @@ from typing import Callable, Dict, Iterator, Set
 from tests.oracle.strict_rule import StrictRules
 
 from mgr_stub.crush.hashes import NONE
-from mgr_stub.osdmap import upmap
 from mgr_stub.osdmap.crush_map import CrushMap
 
 from ..watch import cluster_view
@@ -41,7 +40,8 @@ class History:
         """A command that leaves the PG's data where it is: nothing has been copied before it makes
         way for steps of pg_num."""
         transfers = move.pg.transfers.values()
-        if moment.splitting and transfers and not any(one.copied for one in transfers):
+        is_begun = any(one.copied for one in transfers)
+        if moment.splitting and transfers and not is_begun:
             self._made_way.add(move.pgid)
 
     def seconds_since(self, moment: Moment, pgid: str) -> float:
@@ -50,7 +50,9 @@ class History:
         if pgid in self._made_way and not moment.splitting:
             return float("inf")
         last = self._last.get(pgid)
-        if last is None or last.entry.returncode != 0 or not (last.gains and last.entry.kept):
+        if last is None or last.entry.returncode != 0:
+            return float("inf")
+        if not last.gains or not last.entry.kept:
             return float("inf")
         return max(moment.cluster.clock() - last.sent_at,
                    moment.session.clock.now - last.entry.sent_at)
@@ -103,12 +105,14 @@ def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
 def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
     most = moment.settings.max_backfills_per_osd
     directions = cluster_view.transit(moment.cluster, moment.ours)
+    if not most:
+        return
+    # one that is too full may give all that it has too much
+    leaving = [osd for osd in move.losses if not moment.is_emergency(osd)]
     for osds, moving, words in ((move.gains, directions[0], "coming to"),
-                                (move.losses, directions[1], "leaving")):
-        for osd in osds if most else ():
-            if osds is move.losses and moment.is_emergency(osd):
-                continue   # it may give all that it has too much
-            count = sum(1 for _, other in moving if other == osd)
+                                (leaving, directions[1], "leaving")):
+        for osd in osds:
+            count = sum(other == osd for _, other in moving)
             if count > most:
                 yield f"makes it {count} shards {words} osd.{osd}, at most {most} may"
 
@@ -126,8 +130,8 @@ def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
     cooldown = moment.settings.pg_cooldown - _SECOND
     seconds = history.seconds_since(moment, move.pgid)
     nearfull = moment.cluster.map.ratio("nearfull_ratio")
-    if seconds < cooldown and not any(
-            osd in moment.drained or moment.is_full(osd, nearfull) for osd in move.losses):
+    may_leave = any(osd in moment.drained or moment.is_full(osd, nearfull) for osd in move.losses)
+    if seconds < cooldown and not may_leave:
         yield f"is moved again after {int(seconds)} s"
 
 
@@ -148,7 +152,8 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
         if (source not in present or target in present) and not move.restores:
             yield f"moves from osd.{source} to osd.{target}, which Ceph skips: {raw}, {items}"
         present = present - {source} | {target}
-    if items == move.had or (move.up_before == move.up_after and len(items) >= len(move.had)):
+    is_idle = move.up_before == move.up_after and len(items) >= len(move.had)
+    if is_idle or items == move.had:
         yield f"is sent what changes nothing: {items}"
 
 
@@ -158,9 +163,9 @@ def s9_scope(moment: Moment, move: Outgoing) -> Iterator[str]:
         return  # a named plan has the scope of its making, a drain that of its OSDs
     if settings.pool_ids is not None and move.pg.pool_id not in settings.pool_ids:
         yield "is moved, and its pool is not in pool_ids"
-    classes = moment.cluster.crush.classes
-    for osd in move.gains + move.losses if settings.device_classes is not None else ():
-        if classes.get(osd, "none") not in settings.device_classes:
+    for osd in move.gains + move.losses:
+        name, wanted = cluster_view.class_of(moment.cluster, osd), settings.device_classes
+        if wanted is not None and name not in wanted:
             yield f"moves on osd.{osd}, whose class is not in device_classes"
     yield from _outside_buckets(moment, move)
 
@@ -186,10 +191,7 @@ def _names_above(crush: CrushMap, osd: int) -> Set[str]:
 
 
 def s13_kept(moment: Moment, move: Outgoing) -> Iterator[str]:
-    cluster = moment.cluster
-    pool = cluster.map.pools[move.pg.pool_id]
-    kept = upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), move.raw,
-                       move.items, cluster.map.reweight)
+    kept = cluster_view.kept(moment.cluster, move.pg, move.items)
     if kept != move.items:
         yield f"is sent {move.items}, of which the monitor would keep {kept}"
 

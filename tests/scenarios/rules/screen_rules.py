@@ -13,13 +13,14 @@ import calendar
 import json
 import re
 import time
+from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.monitor import MGR
 
-from ..watch import truth
-from ..watch.advice import labelled, needless
+from ..watch import cluster_view, truth
+from ..watch.advice import labelled, needless, plain
+from .under_way import is_ours
 
 Answer = Dict[str, Any]
 
@@ -30,9 +31,11 @@ _MOST_NOTES = 20
 _LATE_SECONDS = 730.0
 #: Ratios of an OSD: reports come one after the other.
 _SLACK, _SOON_SLACK = 0.002, 0.02
+#: States of PGs that serve clients, or of which nothing is known.
+_SERVING = frozenset(("active", "premerge", "unknown"))
 _GROUP_FLAGS = ("noout", "noup")
-_BEFORE = re.compile(r"nothing (?:is sent )?before ([0-9]{4}-[0-9]{2}-[0-9]{2} )?([0-9]{2}:[0-9]{2})")
-_UPMAPS = ("osd pg-upmap-items", "osd rm-pg-upmap-items")
+_BEFORE = re.compile(r"nothing (?:is sent )?before ([0-9]{4}-[0-9]{2}-[0-9]{2} )?"
+                     r"([0-9]{2}:[0-9]{2})")
 
 
 class ScreenOfNow:
@@ -50,10 +53,8 @@ class ScreenOfNow:
     def observe(self, session: Session, is_event: bool = False) -> None:
         """One moment. `is_event`: something has just happened."""
         self._hold_promise(session, is_event)
-        process = session.mgr.process
         self._calls += 1
-        if session.module is None or process.is_dead or process.counts_calls or not (
-                is_event or self._calls % _CALLS == 1):
+        if cluster_view.is_away(session) or not is_event and self._calls % _CALLS != 1:
             return
         self._pause = session.clock.now - self._asked_at
         self._asked_at = session.clock.now
@@ -85,13 +86,14 @@ class ScreenOfNow:
             self._since.pop(rule, None)
         if not found:
             return []
-        return found if now - self._since.setdefault(rule, now) > most else []
+        if now - self._since.setdefault(rule, now) > most:
+            return found
+        return []
 
     def _hold_promise(self, session: Session, is_event: bool) -> None:
         """N8: nothing is sent before the time that was said, unless something happens."""
-        log, until = session.simulation.monitor.log, self._not_before
-        early = [entry for entry in log[self._read:]
-                 if entry.sender == MGR and entry.prefix in _UPMAPS]
+        log, until = session.command_log, self._not_before
+        early = any(map(is_ours, log[self._read:]))
         self._read = len(log)
         if is_event:
             self._not_before = None
@@ -110,10 +112,9 @@ def _ask(session: Session, line: str) -> str:
     balancer = session.module.balancer
     balancer.request_observation = lambda at_rest=False: True
     try:
-        code, out, message = session._module_command(["equilibrium", *line.split()])
+        return plain(session, line)
     finally:
         del balancer.request_observation
-    return message if code else out
 
 
 def _promised(data: Answer, session: Session) -> Optional[float]:
@@ -127,18 +128,9 @@ def _promised(data: Answer, session: Session) -> Optional[float]:
 
 def reported(session: Session) -> Dict[int, float]:
     """OSD that is up and in → utilization as the mgr has been told."""
-    osds = session.cluster.map.osds
-    found: Dict[int, float] = {}
-    for record in session.simulation.reports.get("osd_stats")["osd_stats"]:
-        entry, total = osds.get(record["osd"]), record["statfs"]["total"]
-        if entry is not None and entry["up"] and float(entry["weight"]) > 0.0 and total:
-            found[record["osd"]] = (total - record["statfs"]["available"]) / total
-    return found
-
-
-def _down(session: Session) -> Set[int]:
-    return {osd for osd, entry in session.cluster.map.osds.items()
-            if not entry["up"] and float(entry["weight"]) > 0.0}
+    levels = cluster_view.reported_levels(session.simulation.reports)
+    return {osd: level for osd, level in levels.items()
+            if cluster_view.may_take(session.cluster, osd)}
 
 
 def _outage(data: Answer) -> Answer:
@@ -147,7 +139,7 @@ def _outage(data: Answer) -> Answer:
 
 
 def n1_down(session: Session, data: Answer, screen: str) -> Iterator[str]:
-    said, down = set(_outage(data)["down_osds"]), _down(session)
+    said, down = set(_outage(data)["down_osds"]), cluster_view.down(session.cluster)
     if down - said:
         yield f"OSDs {sorted(down)} are down, said are {sorted(said)}"
     alive = {osd for osd in said if session.cluster.map.is_up(osd)}
@@ -167,12 +159,12 @@ def n2_full(session: Session, data: Answer, screen: str) -> Iterator[str]:
 
 def n3_flags(session: Session, data: Answer, screen: str) -> Iterator[str]:
     osdmap, first = session.cluster.map, labelled(screen, "cluster:")
-    there = {"pause" if flag.startswith("pause") else flag for flag in osdmap.flags}
+    there = {re.sub("^pause.*", "pause", flag) for flag in osdmap.flags}
     for flag in set(_outage(data)["flags"]) - there - _held_flags(session):
         yield f"flag {flag} is not set"
     if "pause" in there and "flag pause " not in first:
         yield f"flag pause is set, first is said '{first}'"
-    if not _down(session):
+    if not cluster_view.down(session.cluster):
         return
     for flag in _GROUP_FLAGS:
         if flag in there | _held_flags(session) and f"flag {flag} " not in first:
@@ -186,9 +178,9 @@ def _held_flags(session: Session) -> Set[str]:
     by_class: Dict[str, List[str]] = cluster.map.rest.get("device_class_flags") or {}
     below = {bucket["name"]: set(cluster.crush.weights_below(bucket["id"]))
              for bucket in cluster.crush.as_dump()["buckets"] if bucket["name"] in by_name}
-    for osd in _down(session):
+    for osd in cluster_view.down(cluster):
         found.update(cluster.map.osds[osd].get("state", ()))
-        found.update(by_class.get(cluster.crush.classes.get(osd, ""), ()))
+        found.update(by_class.get(cluster_view.class_of(cluster, osd), ()))
         for name, flags in by_name.items():
             if name == f"osd.{osd}" or osd in below.get(name, ()):
                 found.update(flags)
@@ -199,89 +191,92 @@ def n4_inactive(session: Session, data: Answer, screen: str) -> Iterator[str]:
     told = _outage(data)["inactive_pgs"]
     if data["state"] == "off" and not told:
         return   # PGs may only peer: a look tells since when, and the question of others starts it
-    count = sum(entry["count"] for pool in
-                session.simulation.reports.get("pg_status")["pgs_by_pool_state"]
-                for entry in pool["pg_state_counts"]
-                if not {"active", "premerge", "unknown"}.intersection(
-                    entry["state_name"].split("+")))
-    if bool(count) != bool(told) and not (told and data["outage"] and "reported" in str(
-            data["outage"]["sentence"])):
+    if told and "reported" in str(data["outage"]["sentence"]):
+        return
+    count = sum(count for _, words, count in cluster_view.pool_states(session.simulation.reports)
+                if not words & _SERVING)
+    if bool(count) != bool(told):
         yield f"{count} PGs are inactive, said are {told}"
 
 
 def n5_use(session: Session, data: Answer, screen: str) -> Iterator[str]:
-    levels, classes = reported(session), session.cluster.crush.classes
+    levels = reported(session)
     for row in data["classes"]:
+        name, said = row["device_class"], row["max_utilization"]
         here = [level for osd, level in levels.items()
-                if (classes.get(osd) or "none") == row["device_class"]]
-        if here and len(here) == row["osds"] and abs(
-                max(here) - row["max_utilization"]) > _SLACK:
-            yield f"class {row['device_class']} is at {max(here):.4f}, said is" \
-                  f" {row['max_utilization']:.4f}"
+                if cluster_view.class_of(session.cluster, osd) == name]
+        if here and len(here) == row["osds"] and abs(max(here) - said) > _SLACK:
+            yield f"class {name} is at {max(here):.4f}, said is {said:.4f}"
 
 
 def n6_bound(session: Session, data: Answer, screen: str) -> Iterator[str]:
     """No placement leaves less data than there is once all has arrived, and been freed."""
-    cluster = session.cluster
-    states = session.simulation.reports.get("pg_progress")["pgs"].values()
-    if data["drains"]["osds"] or not _are_classes_apart(session) or any(
-            "degraded" in pg["state"] for pg in states):
-        return   # of what is lost, nobody knows what its copies will take
+    if data["drains"]["osds"] or not _are_classes_apart(session):
+        return
+    for pg in session.simulation.reports.get("pg_progress")["pgs"].values():
+        if "degraded" in pg["state"]:
+            return   # of what is lost, nobody knows what its copies will take
     for row in data["classes"]:
-        least, bound = _mean_soon(session, row["device_class"]), row["bound_utilization"]
+        name, bound = row["device_class"], row["bound_utilization"]
+        least = _mean_soon(session, name)
         if bound is not None and bound < least - _SLACK:
-            yield f"class {row['device_class']} is at {least:.4f}, said to be possible is" \
-                  f" {bound:.4f}"
+            yield f"class {name} is at {least:.4f}, said to be possible is {bound:.4f}"
 
 
 def _mean_soon(session: Session, device_class: str) -> float:
     """The utilization of a class once all has arrived: none of its placements is below that."""
     cluster, fits = session.cluster, truth.arrived(session.cluster)
-    here = {osd: cluster.usage[osd].total for osd in fits
-            if cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0 and (
-                cluster.crush.classes.get(osd) or "none") == device_class}
-    alive = {osd: size for osd, size in here.items() if cluster.map.is_up(osd)}
-    return min(sum(fits[osd] * size for osd, size in some.items()) / max(1, sum(some.values()))
-               for some in (here, alive))
+    here = [osd for osd in fits if cluster_view.is_in(cluster, osd)
+            and cluster_view.class_of(cluster, osd) == device_class]
+    means = []
+    for osds in (here, list(filter(cluster.map.is_up, here))):
+        used = sum(fits[osd] * cluster.usage[osd].total for osd in osds)
+        means.append(used / max(1, sum(cluster.usage[osd].total for osd in osds)))
+    return min(means)
 
 
 def _are_classes_apart(session: Session) -> bool:
     """Nothing is on its way from one device class to another."""
     classes = session.cluster.crush.classes
-    return all(classes.get(source) == classes.get(target)
-               for pg in session.cluster.unclean.values()
-               for source in pg.holders() for target in pg.targets())
+    for pg in session.cluster.unclean.values():
+        holders = map(classes.get, pg.holders())
+        if pg.targets() and len({*holders, *map(classes.get, pg.targets())}) > 1:
+            return False
+    return True
 
 
 def will_not_fit(session: Session) -> Dict[int, float]:
     """OSD that takes data → utilization, of those that pass a ratio with what comes."""
-    levels, osdmap = reported(session), session.cluster.map
+    osdmap, soon = session.cluster.map, truth.arrived(session.cluster)
     ratios = [osdmap.ratio(f"{name}_ratio") for name in ("nearfull", "backfillfull", "full")]
-    return {osd: soon for osd, soon in truth.arrived(session.cluster).items() if osd in levels
-            and any(levels[osd] + _SLACK < ratio < soon - _SOON_SLACK for ratio in ratios)}
+    found: Dict[int, float] = {}
+    for osd, level in reported(session).items():
+        least, most = level + _SLACK, soon.get(osd, 0.0) - _SOON_SLACK
+        if any(least < ratio < most for ratio in ratios):
+            found[osd] = soon[osd]
+    return found
 
 
 def n7_will_not_fit(session: Session, data: Answer, screen: str) -> Iterator[str]:
     """N7 and N10."""
-    said = {one["osd"]: one for one in data.get("will_not_fit", ())}
-    fits = truth.arrived(session.cluster)
-    nearfull = session.cluster.map.ratio("nearfull_ratio")
-    backfillfull = session.cluster.map.ratio("backfillfull_ratio")
+    said = {one["osd"]: one["soon_utilization"] for one in data.get("will_not_fit", ())}
+    fits, ratio, action = truth.arrived(session.cluster), session.cluster.map.ratio, data["action"]
+    least, most = ratio("nearfull_ratio") - _SOON_SLACK, ratio("backfillfull_ratio") + _SOON_SLACK
+    is_to_end = action.startswith("nothing; it ends by itself")
     for osd, soon in will_not_fit(session).items():
         if osd not in said:
             yield f"osd.{osd} will be at {soon:.4f}, and nothing says so"
-        elif abs(said[osd]["soon_utilization"] - soon) > _SOON_SLACK:
-            yield f"osd.{osd} will be at {soon:.4f}, said is {said[osd]['soon_utilization']:.4f}"
-        if soon > backfillfull + _SOON_SLACK and str(data["action"]).startswith(
-                "nothing; it ends by itself"):
-            yield f"osd.{osd} will be at {soon:.4f}, to do is '{data['action']}'"
+        elif abs(said[osd] - soon) > _SOON_SLACK:
+            yield f"osd.{osd} will be at {soon:.4f}, said is {said[osd]:.4f}"
+        if is_to_end and soon > most:
+            yield f"osd.{osd} will be at {soon:.4f}, to do is '{action}'"
     for osd in said:
-        if fits.get(osd, 0.0) < nearfull - _SOON_SLACK:
-            yield f"osd.{osd} will be at {fits.get(osd, 0.0):.4f}, said is that it will not fit"
+        soon = fits.get(osd, 0.0)
+        if soon < least:
+            yield f"osd.{osd} will be at {soon:.4f}, said is that it will not fit"
     for row in data["classes"]:
-        if _mean_soon(session, row["device_class"]) > backfillfull + _SOON_SLACK and str(
-                data["action"]).startswith("nothing; it ends by itself"):
-            yield f"all of class {row['device_class']} is too full, to do is '{data['action']}'"
+        if is_to_end and _mean_soon(session, row["device_class"]) > most:
+            yield f"all of class {row['device_class']} is too full, to do is '{action}'"
     if said and "will not fit" not in labelled(screen, "cluster:"):
         yield "the first line does not say what will not fit"
 
@@ -289,13 +284,13 @@ def n7_will_not_fit(session: Session, data: Answer, screen: str) -> Iterator[str
 def n9_first(session: Session, data: Answer, screen: str) -> Iterator[str]:
     """The OSD that comes first is the fullest, now or soon, where one passes nearfull_ratio."""
     nearfull = session.cluster.map.ratio("nearfull_ratio")
-    rows = [(max(row["max_utilization"], row["soon_max_utilization"] or 0.0), row["fullest_osd"])
-            for row in data["classes"] if row["max_utilization"] is not None]
-    highest, osd = max(rows)
+    levels = {f"osd.{row['fullest_osd']}": max(row["max_utilization"],
+                                               row["soon_max_utilization"] or 0.0)
+              for row in data["classes"] if row["max_utilization"] is not None}
     named = _ask(session, "status --brief").split()[2]
-    near = {f"osd.{one}" for level, one in rows if level > highest - _SLACK}
-    if highest >= nearfull + _SLACK and named not in near:
-        yield f"osd.{osd} is or will be at {highest:.4f}, first is {named}"
+    osd, highest = max(levels.items(), key=itemgetter(1))
+    if highest >= nearfull + _SLACK and levels.get(named, 0.0) <= highest - _SLACK:
+        yield f"{osd} is or will be at {highest:.4f}, first is {named}"
 
 
 def n11_needless(session: Session, data: Answer, screen: str) -> Iterator[str]:

@@ -1,16 +1,44 @@
 """The module's upmap commands as they are sent, and its moves until they have arrived."""
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
+from mgr_stub.console.session import Session
 from mgr_stub.crush.hashes import NONE
 from mgr_stub.monitor.mon_store import LoggedCommand
+from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.upmap import Items, Mapping
 
 SET_ITEMS, REMOVE_ITEMS = "osd pg-upmap-items", "osd rm-pg-upmap-items"
 Osds = Tuple[int, ...]
+
+
+def is_upmap(entry: LoggedCommand) -> bool:
+    return entry.prefix in (SET_ITEMS, REMOVE_ITEMS)
+
+
+def is_ours(entry: LoggedCommand) -> bool:
+    """Are these upmap items that the module has sent?"""
+    return entry.sender == MGR and is_upmap(entry)
+
+
+class UpmapLog:
+    """The upmap commands in the monitor's log, whosever they are, from now on."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._read = len(session.command_log)
+
+    def fresh(self) -> List[LoggedCommand]:
+        """Those since the last question."""
+        log, read = self._session.command_log, self._read
+        self._read = len(log)
+        return list(filter(is_upmap, log[read:]))
+
+    def ours(self) -> List[LoggedCommand]:
+        return list(filter(is_ours, self.fresh()))
 
 
 class Outgoing(NamedTuple):
@@ -52,13 +80,15 @@ def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
 
 def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Osds]:
     """(OSDs that gain a shard, OSDs that lose one); places count in erasure-coded pools."""
-    if positional:
-        pairs = [(old, new) for old, new in zip(before, after) if old != new]
-    else:
-        pairs = [(osd, NONE) for osd in before if osd not in after]
-        pairs += [(NONE, osd) for osd in after if osd not in before]
+    if not positional:
+        return _without(after, before), _without(before, after)
+    pairs = [(old, new) for old, new in zip(before, after) if old != new]
     return (tuple(new for _, new in pairs if new != NONE),
             tuple(old for old, _ in pairs if old != NONE))
+
+
+def _without(osds: Mapping, others: Mapping) -> Osds:
+    return tuple(osd for osd in osds if osd not in others and osd != NONE)
 
 
 def _goes_nowhere_else(held: Mapping, before: Mapping, after: Mapping, positional: bool) -> bool:
@@ -69,8 +99,8 @@ def _goes_nowhere_else(held: Mapping, before: Mapping, after: Mapping, positiona
                if after[number] not in (held[number], before[number])]
         moving = [sum(here != there for here, there in zip(held, wanted))
                   for wanted in (before, after)]
-        return len(held) == len(after) and (
-            not new or (len(new) == 1 and moving[1] < moving[0]))
+        is_one_less = len(new) == 1 and moving[1] < moving[0]
+        return len(held) == len(after) and (is_one_less or not new)
     return set(after) <= set(held) | set(before)
 
 
@@ -111,9 +141,12 @@ class UnderWay:
             if osd not in here:
                 continue
             flowing = self.flowing(move)
-            waits = move.entry.returncode is None and not flowing
-            part = 1.0 if waits else (flowing.get(osd, 0.0) if into else max(flowing.values(),
-                                                                             default=0.0))
+            if move.entry.returncode is None and not flowing:
+                part = 1.0   # it waits
+            elif into:
+                part = flowing.get(osd, 0.0)
+            else:
+                part = max(flowing.values(), default=0.0)
             found += part * move.pg.shard.total
         return int(found)
 

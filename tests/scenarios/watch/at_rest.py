@@ -1,7 +1,7 @@
 """Whether a run has come to rest, and stays there when nothing but statistics changes."""
 from __future__ import annotations
 
-from typing import List
+from typing import Callable, Dict, List
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
@@ -40,26 +40,26 @@ def why_not(session: Session) -> str:
     blocked: PGs that cannot heal hold it up, and nothing moves;
     throttled: all that could be moved would go to OSDs that are too full.
     """
-    balancer = session.module.balancer
-    said = f"it is {balancer.status.state}: {balancer.status.reason}"
-    if balancer.status.state in ("balanced", "stuck"):
+    status = session.module.balancer.status
+    is_rest = _AT_REST.get(status.state)
+    if status.state in ("balanced", "stuck"):
         return ""
-    if not session.simulation.idle():
-        return said
-    if balancer.status.state == "blocked" and _has_sick_pgs(session):
+    if session.simulation.idle() and is_rest is not None and is_rest(session):
         return ""
-    if balancer.status.state == "throttled" and _is_full(session):
-        return ""
-    return said
+    return f"it is {status.state}: {status.reason}"
 
 
 def _has_sick_pgs(session: Session) -> bool:
-    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
-    return any("clean" not in state for state in states)
+    cluster = session.cluster
+    return any("clean" not in pg_reports.state_of(cluster, pg) for pg in cluster.unclean.values())
 
 
 def _is_full(session: Session) -> bool:
     cluster = session.cluster
     nearfull = cluster.map.ratio("nearfull_ratio")
-    return any(cluster_view.may_take(cluster, osd) and usage.total
-               and usage.utilization >= nearfull for osd, usage in cluster.usage.items())
+    return any(usage.utilization >= nearfull and cluster_view.may_take(cluster, osd)
+               for osd, usage in cluster.usage.items())
+
+
+#: Of a cluster in which nothing moves.
+_AT_REST: Dict[str, Callable[[Session], bool]] = {"blocked": _has_sick_pgs, "throttled": _is_full}

@@ -1,13 +1,18 @@
 """What the simulated cluster itself knows, apart from what it reports to the mgr."""
 from __future__ import annotations
 
-from typing import Dict, Iterable, Set, Tuple
+import json
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, Sequence, Set, Tuple
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.usage import NOTHING, ShardBytes
+from mgr_stub.console.session import Session
 from mgr_stub.crush.hashes import NONE
+from mgr_stub.osdmap import upmap
+from mgr_stub.osdmap.upmap import Items
+from mgr_stub.simulation.reports import Reports
 
 from ..rules.under_way import UnderWay, changes
 
@@ -30,15 +35,25 @@ def misplaced_copies(cluster: Cluster, pgids: Iterable[str]) -> int:
 def coming(cluster: Cluster, pg: Pg) -> Dict[int, int]:
     """OSD → bytes of the PG that its up set wants there and that are not there yet."""
     landed = {transfer.target: transfer.accounted for transfer in pg.transfers.values()}
-    up, held = cluster.map.up.get(pg.pgid, ()), pg.held
-    if pg.erasure:
-        wanted = {osd: place for place, osd in enumerate(up)
-                  if osd != NONE and held[place:place + 1] != (osd,)}
-    else:
-        wanted = {osd: 0 for osd in up if osd not in held}
-    return {osd: max(0, taken(cluster, pg, osd, place, pg.shard)
-                     - taken(cluster, pg, osd, place, landed.get(osd, NOTHING)))
-            for osd, place in wanted.items()}
+    up, found = cluster.map.up.get(pg.pgid, ()), {}
+    for osd, place in misfits(pg, up, pg.held).items():
+        whole = taken(cluster, pg, osd, place, pg.shard)
+        found[osd] = max(0, whole - taken(cluster, pg, osd, place, landed.get(osd, NOTHING)))
+    return found
+
+
+def all_coming(cluster: Cluster) -> Dict[Tuple[str, int], int]:
+    """(pgid, OSD) → bytes that are not there yet."""
+    return {(pg.pgid, osd): left for pg in cluster.unclean.values()
+            for osd, left in coming(cluster, pg).items()}
+
+
+def misfits(pg: Pg, osds: Sequence[int], others: Sequence[int]) -> Dict[int, int]:
+    """OSD → place of those that the others are not, or not there where places count."""
+    if not pg.erasure:
+        return {osd: 0 for osd in osds if osd not in others}
+    return {osd: place for place, osd in enumerate(osds)
+            if osd != NONE and others[place:place + 1] != (osd,)}
 
 
 def taken(cluster: Cluster, pg: Pg, osd: int, place: int, shard: ShardBytes) -> int:
@@ -55,13 +70,22 @@ def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
         for osd, more in coming(cluster, pg).items():
             found[osd] = found.get(osd, 0) + more
     for move in ours.moves.values():
-        here = coming(cluster, move.pg) if move.entry.returncode is None else move.gains
+        pg = move.pg
+        here = coming(cluster, pg) if move.entry.returncode is None else move.gains
+        swelling = int(_MEASURED * ours.swelling.get(pg.pool_id, 0.0) * pg.shard.data)
         for osd in move.gains:
-            place = move.up_after.index(osd) if move.pg.erasure and osd in move.up_after else 0
-            found[osd] = found.get(osd, 0) + (
-                0 if osd in here else taken(cluster, move.pg, osd, place, move.pg.shard)) + int(
-                    _MEASURED * ours.swelling.get(move.pg.pool_id, 0.0) * move.pg.shard.data)
+            place = place_in(pg, move.up_after, osd)
+            found[osd] = found.get(osd, 0) + swelling
+            if osd not in here:
+                found[osd] += taken(cluster, pg, osd, place, pg.shard)
     return found
+
+
+def place_in(pg: Pg, osds: Sequence[int], osd: int) -> int:
+    """Where places count; else 0."""
+    if pg.erasure and osd in osds:
+        return osds.index(osd)
+    return 0
 
 
 def transit(cluster: Cluster, ours: UnderWay) -> Tuple[Pairs, Pairs]:
@@ -84,11 +108,72 @@ def transit(cluster: Cluster, ours: UnderWay) -> Tuple[Pairs, Pairs]:
     return coming_in, going_out
 
 
+def reported_levels(reports: Reports) -> Dict[int, float]:
+    """OSD → utilization as the mgr has been told."""
+    found: Dict[int, float] = {}
+    for record in reports.get("osd_stats")["osd_stats"]:
+        total, free = record["statfs"]["total"], record["statfs"]["available"]
+        if total:
+            found[record["osd"]] = (total - free) / total
+    return found
+
+
+def pool_states(reports: Reports) -> Iterator[Tuple[int, Set[str], int]]:
+    """Pool, words of a state, and how many of its PGs have been told to be in it."""
+    for pool in reports.get("pg_status")["pgs_by_pool_state"]:
+        for entry in pool["pg_state_counts"]:
+            yield pool["pool_id"], set(entry["state_name"].split("+")), int(entry["count"])
+
+
 def fill_limit(cluster: Cluster) -> float:
     """The utilization that no OSD may pass by the module's doing, with default options."""
     return cluster.map.ratio("backfillfull_ratio") - _FILL_MARGIN
 
 
 def may_take(cluster: Cluster, osd: int) -> bool:
-    entry = cluster.map.osds.get(osd)
-    return entry is not None and bool(entry["up"]) and float(entry["weight"]) > 0.0
+    return is_in(cluster, osd) and cluster.map.is_up(osd)
+
+
+def is_in(cluster: Cluster, osd: int) -> bool:
+    return cluster.map.reweight(osd) > 0.0
+
+
+def down(cluster: Cluster) -> Set[int]:
+    """OSDs that are in and down."""
+    return {osd for osd in cluster.map.osds
+            if is_in(cluster, osd) and not cluster.map.is_up(osd)}
+
+
+def class_of(cluster: Cluster, osd: int) -> str:
+    return cluster.crush.classes.get(osd) or "none"
+
+
+def words_of(cluster: Cluster, pg: Pg) -> Set[str]:
+    """The state of a PG."""
+    return set(pg_reports.state_of(cluster, pg).split("+"))
+
+
+def kept(cluster: Cluster, pg: Pg, items: Items) -> Items:
+    """What the monitor would keep of them."""
+    pool = cluster.map.pools[pg.pool_id]
+    return upmap.clean(cluster.crush, int(pool["crush_rule"]), int(pool["size"]), pg.raw, items,
+                       cluster.map.reweight)
+
+
+# -- of a run -------------------------------------------------------------------------------------
+
+def is_away(session: Session) -> bool:
+    """Is there no module that could answer, or one whose calls are counted?"""
+    process = session.mgr.process
+    return session.module is None or process.is_dead or process.counts_calls
+
+
+def drains(session: Session) -> Any:
+    """What an operator wants emptied, as it is stored for the next mgr."""
+    return json.loads(session.mgr.store.get("drains") or "{}")
+
+
+def drained(session: Session) -> FrozenSet[int]:
+    """OSDs that are to be emptied."""
+    by_name: Dict[str, Sequence[int]] = drains(session).get("osds", {})
+    return frozenset().union(*by_name.values())

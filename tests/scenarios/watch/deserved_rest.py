@@ -8,8 +8,9 @@ A plan made from scratch, of what the simulated cluster is and not of what it ha
 """
 from __future__ import annotations
 
-import json
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
+import math
+from collections import Counter
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set
 
 from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.plan.model import Plan
@@ -25,8 +26,8 @@ from mgr_stub.monitor.mon_store import LoggedCommand
 from mgr_stub.monitor.monitor import MGR
 from mgr_stub.simulation.reports import REPORTED
 
-from ..rules.guard_rules import STOP_FLAGS
-from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
+from ..rules.guard_rules import is_held
+from ..rules.under_way import UpmapLog
 from . import cluster_view, truth
 
 
@@ -44,21 +45,26 @@ class _TruthfulMgr(Mgr):
     have deleted what has left them."""
 
     def _get(self, name: str) -> Any:
-        found = REPORTED[name](self.cluster) if name in REPORTED else super()._get(name)
-        return {**found, "osd_stats": [_deleted(self.cluster, record) for record in
-                                       found["osd_stats"]]} if name == "osd_stats" else found
+        if name not in REPORTED:
+            return super()._get(name)
+        found = REPORTED[name](self.cluster)
+        if name == "osd_stats":
+            found = {**found, name: [_deleted(self.cluster, one) for one in found[name]]}
+        return found
 
 
 def _deleted(cluster: Cluster, record: Dict[str, Any]) -> Dict[str, Any]:
     """The report of an OSD once it has deleted what is left of shards that are elsewhere."""
     gone = sum(count for (_, osd), count in cluster.undeleted.items() if osd == record["osd"])
-    statfs = record.get("statfs", {})
-    return record if not gone else {
-        **record, "num_pgs": sum(record["osd"] in pg.holders() for pg in cluster.pgs.values()),
-        "kb_used": record["kb_used"] - gone // 1024,
-        "kb_avail": record["kb_avail"] + gone // 1024,
-        "statfs": {**statfs, "available": statfs["available"] + gone,
-                   "allocated": statfs["allocated"] - gone}}
+    if not gone:
+        return record
+    found = {**record, "statfs": dict(record["statfs"])}
+    found["num_pgs"] = sum(record["osd"] in pg.holders() for pg in cluster.pgs.values())
+    found["kb_used"] -= gone // 1024
+    found["kb_avail"] += gone // 1024
+    found["statfs"]["available"] += gone
+    found["statfs"]["allocated"] -= gone
+    return found
 
 
 class Gain(NamedTuple):
@@ -97,22 +103,23 @@ def gains(session: Session, plan: Plan, drained: FrozenSet[int]) -> List[Gain]:
     for move in plan.moves:
         if before[move.target] <= nearfull:   # nothing is sent to the others
             after[move.source] -= move.bytes / cluster.usage[move.source].total
-            after[move.target] += (move.bytes * (1.0 + cluster.copy_overhead.get(pool_of(
-                move.pgid), 0.0)) / cluster.usage[move.target].total)
+            taken = 1.0 + cluster.copy_overhead.get(pool_of(move.pgid), 0.0)
+            after[move.target] += move.bytes * taken / cluster.usage[move.target].total
     by_class: Dict[str, List[int]] = {}
     for osd in before:
         if cluster_view.may_take(cluster, osd) and osd not in drained:
-            by_class.setdefault(cluster.crush.classes.get(osd) or "none", []).append(osd)
+            by_class.setdefault(cluster_view.class_of(cluster, osd), []).append(osd)
     found = []
     for name, osds in sorted(by_class.items()):
         highest, lower = max(before[osd] for osd in osds), max(after[osd] for osd in osds)
         if highest - lower >= least:
             found.append(Gain(f"class {name} can go from {highest:.4f} to {lower:.4f}", 0.0,
                               highest - lower))
-    for osd in sorted(before):
-        if before[osd] > nearfull + _LEAST_GAIN and before[osd] - after[osd] >= least:
-            found.append(Gain(f"osd.{osd} can go from {before[osd]:.4f} to {after[osd]:.4f}",
-                              before[osd], before[osd] - after[osd]))
+    for osd, level in sorted(before.items()):
+        gain = level - after[osd]
+        if level > nearfull + _LEAST_GAIN and gain >= least:
+            found.append(
+                Gain(f"osd.{osd} can go from {level:.4f} to {after[osd]:.4f}", level, gain))
     return found + _room(session, plan, least)
 
 
@@ -122,23 +129,34 @@ def _room(session: Session, plan: Plan, least: float) -> List[Gain]:
     cluster, found = session.cluster, []
     if any(cluster.copy_overhead.get(pool_of(move.pgid)) for move in plan.moves):
         return []
-    held: Dict[str, Dict[int, int]] = {}
-    for pg in cluster.pgs.values():
-        for osd in pg.holders():
-            of_class = held.setdefault(cluster.crush.classes.get(osd) or "none", {})
-            of_class[pg.pool_id] = of_class.get(pg.pool_id, 0) + pg.shard.total
+    large = _large_pools(cluster)
     for pool_id, pool in sorted(cluster.map.pools.items()):
         name = str(pool["pool_name"])
         before, after = plan.before.pools.get(name), plan.after.pools.get(name)
-        if before is None or after is None or not before.stored_bytes or all(
-                pools.get(pool_id, 0) < _SMALL_POOL * sum(pools.values())
-                for pools in held.values()):
+        if pool_id not in large or before is None or after is None:
+            continue
+        if not before.stored_bytes:
             continue
         part = (after.free_bytes - before.free_bytes) / (before.stored_bytes + before.free_bytes)
         if part >= least:
             room = cluster.map.ratio("full_ratio") / max(plan.bounds.values()) - 1.0
-            found.append(Gain(f"pool {name} can have {100.0 * part:.1f} % more", 0.0, (
-                part if before.free_bytes < _PLENTY * room * before.stored_bytes else 0.0)))
+            has_plenty = before.free_bytes >= _PLENTY * room * before.stored_bytes
+            found.append(Gain(f"pool {name} can have {100.0 * part:.1f} % more", 0.0,
+                              0.0 if has_plenty else part))
+    return found
+
+
+def _large_pools(cluster: Cluster) -> Set[int]:
+    """Those that have not less of the bytes of every class than a small pool."""
+    held: Dict[str, Counter[int]] = {}
+    for pg in cluster.pgs.values():
+        for osd in pg.holders():
+            of_class = held.setdefault(cluster_view.class_of(cluster, osd), Counter())
+            of_class[pg.pool_id] += pg.shard.total
+    found: Set[int] = set()
+    for pools in held.values():
+        least = _SMALL_POOL * sum(pools.values())
+        found.update(pool_id for pool_id, count in pools.items() if count >= least)
     return found
 
 
@@ -168,7 +186,7 @@ class DeservedRest:
         self._found: List[Gain] = []
         self._since: Optional[float] = None    # when a gain was found first, without end
         self._is_noted = False                 # has that been told?
-        self._read = 0
+        self._log = UpmapLog(session)
         self._sent: Dict[str, LoggedCommand] = {}   # PG → its last upmap items of ours
 
     def observe(self, session: Session) -> List[str]:
@@ -212,9 +230,7 @@ class DeservedRest:
     def _has_sent(self, session: Session) -> bool:
         """Whether the module has sent upmap items since the last look; notes them. What others
         send is no drift."""
-        sent = [entry for entry in session.command_log[self._read:]
-                if entry.prefix in (SET_ITEMS, REMOVE_ITEMS)]
-        self._read = len(session.command_log)
+        sent = self._log.fresh()
         if any(entry.sender != MGR for entry in sent):
             self._balanced = None
         fresh = {str(entry.command["pgid"]): entry for entry in sent if entry.sender == MGR}
@@ -229,26 +245,25 @@ class DeservedRest:
         seen = (osdmap.upmap_items, osdmap.osds, osdmap.pools, cluster.crush, settings,
                 nearfull, osdmap.ratio("backfillfull_ratio"))
         least = _SAME * max(0.001, settings.min_gain)
-        if self._seen is not None and all(
-                a is b or a == b for a, b in zip(seen, self._seen)) and (
-                levels.keys() == self._levels.keys()) and all(
-                abs(levels[osd] - self._levels[osd]) < least for osd in levels) and not (
-                self._has_cooled(session.clock.now, settings.pg_cooldown)):
+        changed = [osd for osd, level in levels.items()
+                   if abs(level - self._levels.get(osd, math.inf)) >= least]
+        has_changed = bool(changed) or seen != self._seen or len(levels) != len(self._levels)
+        if not has_changed and not self._has_cooled(session.clock.now, settings.pg_cooldown):
             return
         overfull = any(level > nearfull and self._levels.get(osd, 0.0) <= nearfull
                        for osd, level in levels.items())
         if session.clock.now - self._planned_at < _PLAN_SECONDS and not overfull:
             return
         self._seen, self._levels, self._planned_at = seen, levels, session.clock.now
-        drained = _drained(session)
+        drained = cluster_view.drained(session)
         plan = plan_of(session, self._staying(session, levels, nearfull), drained)
         self.plans += 1
         self._found, rules = gains(session, plan, drained), (drained, *seen[1:])
         if not self._found:
             self._balanced = rules
         elif self._balanced == rules:
-            self._found = [gain for gain in self._found
-                           if gain.relieved or gain.ratio >= _DRIFT or not settings.min_gain]
+            drift = _DRIFT if settings.min_gain else 0.0
+            self._found = [gain for gain in self._found if gain.relieved or gain.ratio >= drift]
 
     def _has_cooled(self, now: float, cooldown: float) -> bool:
         """Whether a PG's cooldown has ended since the last plan."""
@@ -263,8 +278,10 @@ class DeservedRest:
         stay = set()
         for pgid, entry in self._sent.items():
             full = any(levels.get(osd, 0.0) > nearfull for osd in cluster.map.up.get(pgid, ()))
-            is_dropped = not entry.kept and session.clock.now - entry.sent_at < _DROPPED_SECONDS
-            if is_dropped or entry.returncode or session.clock.now - entry.sent_at < cooldown and not full:
+            seconds = session.clock.now - entry.sent_at
+            is_dropped = not entry.kept and seconds < _DROPPED_SECONDS
+            is_cooling = seconds < cooldown and not full
+            if is_dropped or is_cooling or entry.returncode:
                 stay.add(pgid)
         return frozenset(stay)
 
@@ -273,25 +290,22 @@ def _allowed(session: Session, relieved: float) -> float:
     osdmap = session.cluster.map
     if relieved > osdmap.ratio("backfillfull_ratio"):
         return _FULL_SECONDS
-    return _NEARFULL_SECONDS if relieved > 0.0 else _SECONDS
+    if relieved > 0.0:
+        return _NEARFULL_SECONDS
+    return _SECONDS
 
 
 def _can_be_judged(session: Session) -> bool:
     """Whether nothing moves, nothing is broken, and the mgr is told of all as it is."""
     module, simulation, cluster = session.module, session.simulation, session.cluster
-    if module is None or session.mgr.process.is_dead or session.mgr.process.counts_calls:
+    if cluster_view.is_away(session) or is_held(session):
         return False
-    return (module.settings().active and simulation.idle() and simulation.reports.is_fresh
-            and session.mgr.mon_connected and not session.mgr.balancer.may_move_data
-            and not any(flag in cluster.map.flags for flag in STOP_FLAGS)
-            and all(pg_reports.state_of(cluster, pg).startswith("active+clean")
-                    for pg in cluster.unclean.values())
-            and all(pool["pg_num"] == pool.get("pg_num_target", pool["pg_num"])
-                    for pool in cluster.map.pools.values())
-            and _MISPREDICTED not in session.mgr.health_checks)
-
-
-def _drained(session: Session) -> FrozenSet[int]:
-    """OSDs that are to be emptied, as it is stored for the next mgr."""
-    stored = json.loads(session.mgr.store.get("drains") or "{}")
-    return frozenset(osd for osds in stored.get("osds", {}).values() for osd in osds)
+    if not (module.settings().active and simulation.idle() and simulation.reports.is_fresh):
+        return False
+    for pool in cluster.map.pools.values():
+        if pool["pg_num"] != pool.get("pg_num_target", pool["pg_num"]):
+            return False
+    for pg in cluster.unclean.values():
+        if not pg_reports.state_of(cluster, pg).startswith("active+clean"):
+            return False
+    return _MISPREDICTED not in session.mgr.health_checks

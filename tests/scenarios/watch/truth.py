@@ -15,12 +15,11 @@ here anew, from the simulated cluster alone.
 """
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from itertools import chain, repeat
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
-from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import pg_order
 from mgr_stub.console.session import Session
@@ -29,6 +28,7 @@ from mgr_stub.osdmap.osd_map import share_of
 
 from ..rules.under_way import UnderWay
 from . import advice, cluster_view
+from .advice import ask, plain
 
 
 Answer = Dict[str, Any]
@@ -43,7 +43,7 @@ def t12_pools(session: Session, df: Answer) -> Iterator[str]:
     a PG peers: until it has no report tells where its data is."""
     cluster = session.cluster
     peering = {pg.pool_id for pg in cluster.unclean.values()
-               if "peering" in pg_reports.state_of(cluster, pg)}
+               if "peering" in cluster_view.words_of(cluster, pg)}
     reported = {pool["id"]: pool["stats"] for pool in session.simulation.reports.get("df")["pools"]}
     said = {pool["id"]: pool for pool in df["pools"]}
     if said.keys() != cluster.map.pools.keys():
@@ -85,17 +85,21 @@ def t13_osds(session: Session, osds: Answer) -> Iterator[str]:
 def t14_room(session: Session, df: Answer) -> Iterator[str]:
     """What fits if all pools grow alike."""
     cluster, free = session.cluster, free_bytes(session.cluster)
-    stored: Dict[int, int] = {}
-    for pg in cluster.pgs.values():
-        stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
-    growth: Dict[int, float] = {}
+    stored, growth = stored_bytes(cluster), Counter[int]()
     for pool_id, parts in parts_held(cluster).items():
-        for osd, part in parts.items():
-            growth[osd] = growth.get(osd, 0.0) + stored.get(pool_id, 0) * part
+        growth.update({osd: stored[pool_id] * part for osd, part in parts.items()})
     most = min((free[osd] / rate for osd, rate in growth.items() if rate > 0.0 and osd in free),
                default=0.0) * sum(stored.values())
     if df["room"] is not None and abs(df["room"]["bytes"] - most) > _FREE_SLACK * most + _FEW_BYTES:
         yield f"{most:.0f} bytes fit into all pools, said is {df['room']['bytes']}"
+
+
+def stored_bytes(cluster: Cluster) -> Counter[int]:
+    """Pool → bytes of clients."""
+    found = Counter[int]()
+    for pg in cluster.pgs.values():
+        found[pg.pool_id] += pg.num_bytes
+    return found
 
 
 def free_bytes(cluster: Cluster) -> Dict[int, float]:
@@ -123,13 +127,13 @@ def parts_held(cluster: Cluster) -> Dict[int, Dict[int, float]]:
         data = mean * sum(pg.shard.data for pg in pgs)
         beside = sum(pg.shard.total - pg.shard.data for pg in pgs)
         for pg in pgs:
-            for place, osd in enumerate(pg.held):
-                if osd != NONE:
-                    ratio = positions[place] if place < len(positions) else 1.0
-                    ratio *= cluster.shard_ratios.ratio(pool_id, osd) / mean
-                    if data > 0:
-                        ratio = (ratio * data + beside) / (data + beside)
-                    found[osd] = found.get(osd, 0.0) + ratio * shares[pg.pgid] / whole
+            for position, osd in zip(chain(positions, repeat(1.0)), pg.held):
+                if osd == NONE:
+                    continue
+                ratio = position * cluster.shard_ratios.ratio(pool_id, osd) / mean
+                if data > 0:
+                    ratio = (ratio * data + beside) / (data + beside)
+                found[osd] = found.get(osd, 0.0) + ratio * shares[pg.pgid] / whole
     return parts
 
 
@@ -144,8 +148,10 @@ def tables(answers: Dict[str, Answer], session: Session) -> Dict[str, List[str]]
     found: Dict[str, List[str]] = {}
     for name, answer in answers.items():
         for rule, check in TABLE_RULES[name].items():
-            found[rule] = ([f"{name} is refused: {answer['refused']}"] if "refused" in answer
-                           else list(check(session, answer)))
+            if "refused" in answer:
+                found[rule] = [f"{name} is refused: {answer['refused']}"]
+            else:
+                found[rule] = list(check(session, answer))
     return found
 
 
@@ -155,7 +161,6 @@ _FILL_SLACK = 0.01
 _MISPLACED_SLACK = 0.005
 #: Of a shard: an object counts as arrived when all moving shards of its PG have it.
 _LEFT_SLACK = 0.15
-_NO_CLASS = "none"
 #: A PG that has moved is believed to rest when it has said so since its map: what is wrong has to
 #: be wrong at two looks so far apart, with no pg_num changed meanwhile.
 _HEARD_SECONDS = 130.0
@@ -164,6 +169,7 @@ _SPLIT_SECONDS = 3600.0
 _FROZEN_SECONDS = 900.0
 #: Seconds that a round may be late.
 _ROUND_SLACK = 10.0
+_FOR_PEOPLE = ("status", "history", "explain")   # without raw numbers
 _RESTING = ("off", "balanced", "stuck")   # the loop does not look at what others move
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
@@ -197,30 +203,25 @@ def is_pending(rule: str, lines: Iterable[str]) -> bool:
 def arrived(cluster: Cluster) -> Dict[int, float]:
     """OSD → utilization once all that is on its way has come, and what it leaves is gone, also
     from the stores of OSDs."""
-    used = {osd: usage.used for osd, usage in cluster.usage.items()}
+    used = Counter({osd: usage.used for osd, usage in cluster.usage.items()})
     for left in (cluster.uncompacted, cluster.undeleted):
         for (_, osd), count in left.items():
-            used[osd] = used.get(osd, 0) - count
+            used[osd] -= count
     for pg in cluster.unclean.values():
         if not pg.movable:
             continue
-        for osd, more in cluster_view.coming(cluster, pg).items():
-            used[osd] = used.get(osd, 0) + more
+        used.update(cluster_view.coming(cluster, pg))
         for osd in _leaving(cluster, pg):
-            place = pg.held.index(osd) if pg.erasure and osd in pg.held else 0
-            used[osd] = used.get(osd, 0) - cluster_view.taken(cluster, pg, osd, place, pg.shard)
-    return {osd: bytes_ / cluster.usage[osd].total for osd, bytes_ in used.items()
-            if osd in cluster.usage and cluster.usage[osd].total}
+            place = cluster_view.place_in(pg, pg.held, osd)
+            used[osd] -= cluster_view.taken(cluster, pg, osd, place, pg.shard)
+    return {osd: used[osd] / usage.total for osd, usage in cluster.usage.items() if usage.total}
 
 
 def _leaving(cluster: Cluster, pg: Any) -> List[int]:
     up = cluster.map.up.get(pg.pgid, ())
     if NONE in up or len(up) < cluster.size_of(pg):
         return []   # nothing is given up while a shard has no place
-    if pg.erasure:
-        return [osd for place, osd in enumerate(pg.held)
-                if osd != NONE and up[place:place + 1] != (osd,)]
-    return [osd for osd in pg.held if osd not in up]
+    return list(cluster_view.misfits(pg, pg.held, up))
 
 
 class Truth:
@@ -231,6 +232,9 @@ class Truth:
         self.looks = 0
         self.status: Answer = {}   # of the last look
         self._first_wrong: Dict[str, float] = {}   # rule → when it was broken first, without end
+        self._seen: Tuple[Any, ...] = ()   # at the last look
+        self._shown: Tuple[Any, ...] = ()  # by the last screen
+        self._alike = 0                    # looks since at which it was the same
         self._pgs = 0
         self._split_at = float("-inf")
         self._left: Dict[Tuple[str, int], int] = {}   # (pgid, target) → bytes to come
@@ -240,24 +244,45 @@ class Truth:
         self._looked = (0.0, 0.0, 0.0)
 
     def observe(self, session: Session, ours: UnderWay) -> None:
-        process = session.mgr.process
-        if session.module is None or process.is_dead or process.counts_calls:
+        if cluster_view.is_away(session):
             return
         self._check_frozen(session)
         self._check_moving(session)
-        if not self._is_fresh(session):
+        if not self._is_fresh(session) or self._is_as_before(session):
             return
         self.looks += 1
-        status, evaluation = ask(session, "status"), ask(session, "eval")
-        self.status = status
+        self.status = status = ask(session, "status")
         for rule, check in _RULES.items():
-            self._note(rule, session, list(check(session, ours, status, evaluation)), status)
+            self._note(rule, session, list(check(session, ours, status)), status)
+        if self.looks % _LOOKS_PER_EVAL == 1:
+            evaluation = ask(session, "eval")
+            for rule, hold in _EVAL_RULES.items():
+                self._note(rule, session, list(hold(session, status, evaluation)), status)
+        seen = advice.shown(session, status)
+        if seen != self._shown or self.looks % _LOOKS_PER_TABLE == 1:
+            self._note("T17", session, list(advice.t17_screen(session, status)), status)
+        self._shown = seen
         if self.looks % _LOOKS_PER_TABLE == 1:
             answers = {name: ask(session, name) for name in TABLE_RULES}
             for rule, found in tables(answers, session).items():
                 self._note(rule, session, found, status)
             self._note("T17", session, list(advice.t17_explained(session, status)), status)
             self._note("T19", session, list(_unreadable(session)), status)
+
+    def _is_as_before(self, session: Session) -> bool:
+        """Where nothing happens one look in a few is enough; but while something is left alone for
+        a time, or was wrong at the last look."""
+        cluster, said, status = session.cluster, session.module.balancer.status, self.status
+        before, self._seen = self._seen, (
+            session.module, cluster.map.epoch, said.state, said.reason, self._left,
+            cluster.utilizations())
+        if self._seen != before or not status or session.simulation.reports.noise:
+            self._alike = 0
+        elif self._first_wrong or status["rejected"] or status["mispredicted"]:
+            self._alike = 0
+        else:
+            self._alike += 1
+        return self._alike % _LOOKS_ALIKE > 0
 
     def _note(self, rule: str, session: Session, found: List[str],
               status: Dict[str, Any]) -> None:
@@ -279,21 +304,23 @@ class Truth:
     def _check_moving(self, session: Session) -> None:
         """T15, T16. It does not ask: that would have the module look."""
         status, now = session.module.balancer.status, session.clock.now
-        before, self._left = self._left, {
-            (pg.pgid, osd): left for pg in session.cluster.unclean.values()
-            for osd, left in cluster_view.coming(session.cluster, pg).items()}
+        before, self._left = self._left, cluster_view.all_coming(session.cluster)
         moved = {key[0] for key, left in before.items() if self._left.get(key, 0) < left}
-        self._moved_at = now if moved else min(self._moved_at, now)
+        self._moved_at = min(self._moved_at, now)
+        if moved:
+            self._moved_at = now
         silent = session.simulation.reports.unreported
         is_told = any(silent.isdisjoint(session.cluster.map.acting(pgid)[:1]) for pgid in moved)
         taken_at = status.view.snapshot.taken_at if status.view is not None else 0.0
-        _, a_round, looked_at = (self._looked if self._looked[0] == taken_at
-                                 else (taken_at, 60.0, now))
-        self._looked = (taken_at, max(a_round, session.module.settings().sleep_interval),
-                        looked_at)
-        a_round = self._looked[1] + _ROUND_SLACK
-        if not is_told or status.view is None or status.state in _RESTING or (
-                session.simulation.reports.frozen_seconds or not session.mgr.mon_connected):
+        if self._looked[0] != taken_at:
+            self._looked = (taken_at, 60.0, now)
+        a_round, looked_at = self._looked[1:]
+        a_round = max(a_round, session.module.settings().sleep_interval)
+        self._looked = (taken_at, a_round, looked_at)
+        a_round += _ROUND_SLACK
+        is_blind = session.simulation.reports.frozen_seconds or not session.mgr.mon_connected
+        is_resting = status.view is None or status.state in _RESTING
+        if is_blind or is_resting or not is_told:
             self._looks_since = now
         elif now - max(self._looks_since, looked_at) > a_round:
             self.broken.append(f"T15: data moves, and the last look is {int(now - looked_at)} s old"
@@ -313,52 +340,41 @@ class Truth:
         if not found or now - self._split_at < _SPLIT_SECONDS:
             self._first_wrong.pop(rule, None)
             return []
-        return found if now - self._first_wrong.setdefault(rule, now) > _HEARD_SECONDS else []
+        if now - self._first_wrong.setdefault(rule, now) > _HEARD_SECONDS:
+            return found
+        return []
 
     @staticmethod
     def _is_fresh(session: Session) -> bool:
         view, reports = session.module.balancer.status.view, session.simulation.reports
-        return (view is not None and view.snapshot.taken_at == session.clock()
-                and view.snapshot.epoch == session.cluster.map.epoch
-                and reports.is_fresh and session.mgr.mon_connected)
-
-
-def ask(session: Session, what: str) -> Dict[str, Any]:
-    """The answer of a reading command that nothing comes of."""
-    line = ["equilibrium", what, "--format", "json"]
-    code, out, message = session._module_command(line)
-    if code:
-        return {"refused": message}
-    answer: Dict[str, Any] = json.loads(out)
-    return answer
+        if view is None or not reports.is_fresh or not session.mgr.mon_connected:
+            return False
+        now = session.clock(), session.cluster.map.epoch
+        return (view.snapshot.taken_at, view.snapshot.epoch) == now
 
 
 def _unreadable(session: Session) -> Iterator[str]:
-    for name in ("status", "history", "explain", "eval", "df", "osds", "moves", "drain ls", "ls"):
-        plain = session._module_command(["equilibrium", *name.split()])[1]
-        for line in plain.splitlines():
+    for name in (*_FOR_PEOPLE, "eval", "df", "osds", "moves", "drain ls", "ls"):
+        for line in plain(session, name).splitlines():
             if len(line) > 80:
                 yield f"{name} has a line of {len(line)} columns: {line}"
-            if name in ("status", "history", "explain") and re.search(r"\b\d{8,}\b", line):
+            if name in _FOR_PEOPLE and re.search(r"\b\d{8,}\b", line):
                 yield f"{name} has a raw number: {line}"
 
 
-def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
-            evaluation: Dict[str, Any]) -> Iterator[str]:
+def t1_fill(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     cluster, will_be = session.cluster, arrived(session.cluster)
     for name, said in _classes(status).items():
-        members = [osd for osd in will_be
-                   if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                   and cluster_view.may_take(cluster, osd)]
+        members = {osd: level for osd, level in will_be.items()
+                   if cluster_view.class_of(cluster, osd) == name
+                   and cluster_view.may_take(cluster, osd)}
         if not members:
             yield f"class {name} has no OSD that is in"
-            continue
         # drained OSDs take no data: what is to be is not of them
-        highest = max((will_be[osd] for osd in members if osd not in status["drains"]["osds"]),
-                      default=None)
-        soon = said["soon_max_utilization"]
-        if (soon is None) != (highest is None) or (
-                soon is not None and abs(highest - soon) > _FILL_SLACK):
+        for osd in status["drains"]["osds"]:
+            members.pop(osd, None)
+        highest, soon = max(members.values(), default=-1.0), said["soon_max_utilization"]
+        if abs(highest - (-1.0 if soon is None else soon)) > _FILL_SLACK:
             yield f"class {name} will be at {highest} at most, said is {soon}"
 
 
@@ -367,13 +383,12 @@ def _classes(status: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
     return {row["device_class"]: row for row in status["classes"]}
 
 
-def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
-           evaluation: Dict[str, Any]) -> Iterator[str]:
+def t8_now(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     cluster = session.cluster
     for name, said in _classes(status).items():
         utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
-                  if (cluster.crush.classes.get(osd) or _NO_CLASS) == name
-                  and cluster.map.exists(osd) and cluster.map.reweight(osd) > 0.0}
+                        if cluster_view.class_of(cluster, osd) == name
+                        and cluster_view.is_in(cluster, osd)}
         alive = [ratio for osd, ratio in utilizations.items()
                  if cluster_view.may_take(cluster, osd)]
         if not alive:
@@ -385,8 +400,7 @@ def t8_now(session: Session, ours: UnderWay, status: Dict[str, Any],
                    f" said is {said['max_utilization']:.4f}")
 
 
-def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
-                 evaluation: Dict[str, Any]) -> Iterator[str]:
+def t2_misplaced(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     cluster = session.cluster
     total = max(1, cluster_view.object_copies(cluster))
     shown = cluster_view.misplaced_copies(cluster, cluster.unclean) / total
@@ -397,13 +411,12 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"{shown:.4f} is misplaced, {ours.copies() / total:.4f} ours, said is {said:.4f}"
 
 
-def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
-              evaluation: Dict[str, Any]) -> Iterator[str]:
-    peering = _arrived_and_peering(session)
-    said = status["moving"]["shards"] + status["moving"]["other_shards"] - (sum(
-        move["pgid"] in peering for move in ask(session, "moves")["moves"]) if peering else 0)
-    moving = sum(len(cluster_view.coming(session.cluster, pg))
-                 for pg in session.cluster.unclean.values())
+def t3_moving(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
+    said, peering = status["moving"]["shards"], _arrived_and_peering(session)
+    said += status["moving"]["other_shards"]
+    if peering:
+        said -= sum(move["pgid"] in peering for move in ask(session, "moves")["moves"])
+    moving = len(cluster_view.all_coming(session.cluster))
     if bool(said) != bool(moving) or abs(said - moving) > max(2, moving // 5):
         yield f"{moving} shards are on their way, said is {said}"
 
@@ -416,8 +429,7 @@ def _arrived_and_peering(session: Session) -> Set[str]:
             or not cluster_view.coming(cluster, cluster.pgs[pgid])}
 
 
-def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
-                 evaluation: Dict[str, Any]) -> Iterator[str]:
+def t4_remaining(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     done, left = status["execution"], sum(group["shards"] for group in status["waiting"])
     if done is None:
         if left:
@@ -427,23 +439,17 @@ def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"{left} moves are left of {done}"
 
 
-def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
-             evaluation: Dict[str, Any]) -> Iterator[str]:
+def t5_state(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     state, active = status["state"], session.module.settings().active
     if status["active"] != active:
         yield f"it is {active}, said is {status['active']}"
     drains = status["drains"]
     drained = bool(drains["osds"]) and not drains["paused"]
-    if not active and not status["execution"] and state != "off" and not drained:
+    may_work = active or drained or status["execution"]
+    if not may_work and state != "off":
         yield f"it is off, said is {state}"
-    for pg in session.cluster.pgs.values() if drains["safe_to_stop"] else ():
-        here = set(drains["osds"]).intersection(pg.holders(), session.cluster.map.acting(pg.pgid),
-                                                session.cluster.map.up.get(pg.pgid, ()))
-        if here:
-            yield f"osd.{min(here)} is called safe to stop, and pg {pg.pgid} is on it"
-        lost = _only_on_down(session.cluster, pg).intersection(drains["osds"])
-        if lost:
-            yield f"osd.{min(lost)} is called safe to stop, and pg {pg.pgid} lacks what it has"
+    if drains["safe_to_stop"]:
+        yield from _unsafe(session.cluster, set(drains["osds"]))
     if state in ("balanced", "stuck", "off") and status["execution"]:
         yield "a plan is under way"
     if state == "balanced" and ours.moves:
@@ -455,17 +461,28 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield "no reason is given"
 
 
+def _unsafe(cluster: Cluster, osds: Set[int]) -> Iterator[str]:
+    """What is wrong where these OSDs are called safe to stop."""
+    for pgid, pg in cluster.pgs.items():
+        here = osds.intersection(pg.holders(), cluster.map.acting(pgid),
+                                 cluster.map.up.get(pgid, ()))
+        if here:
+            yield f"osd.{min(here)} is called safe to stop, and pg {pgid} is on it"
+        lost = osds & _only_on_down(cluster, pg)
+        if lost:
+            yield f"osd.{min(lost)} is called safe to stop, and pg {pgid} lacks what it has"
+
+
 def _only_on_down(cluster: Cluster, pg: Any) -> Set[int]:
     """OSDs that are down with shards on their disks, of a PG that lacks copies."""
     up = [osd for osd in cluster.map.up.get(pg.pgid, ()) if osd != NONE]
     if len(up) >= cluster.size_of(pg) and pg.pgid not in cluster.unclean:
         return set()
-    return {osd for osd in (*pg.held, *(osd for _, osd in pg.strays))
-            if osd != NONE and not cluster.map.is_up(osd)}
+    strays = [osd for _, osd in pg.strays]
+    return {osd for osd in (*pg.held, *strays) if osd != NONE and not cluster.map.is_up(osd)}
 
 
-def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
-            evaluation: Dict[str, Any]) -> Iterator[str]:
+def t6_eval(session: Session, status: Answer, evaluation: Answer) -> Iterator[str]:
     if "refused" in evaluation:
         yield f"eval is refused: {evaluation['refused']}"
         return
@@ -477,25 +494,20 @@ def t6_eval(session: Session, ours: UnderWay, status: Dict[str, Any],
             yield f"eval and status differ in class {name}"
 
 
-def t7_stored(session: Session, ours: UnderWay, status: Dict[str, Any],
-              evaluation: Dict[str, Any]) -> Iterator[str]:
-    cluster = session.cluster
-    stored: Dict[int, int] = {}
-    for pg in cluster.pgs.values():
-        stored[pg.pool_id] = stored.get(pg.pool_id, 0) + pg.num_bytes
+def t7_stored(session: Session, status: Answer, evaluation: Answer) -> Iterator[str]:
+    cluster, stored = session.cluster, stored_bytes(session.cluster)
     known = {pool["id"] for pool in evaluation.get("pools", [])}
     if known != set(cluster.map.pools):
         yield f"pools {sorted(set(cluster.map.pools) ^ known)} are not told of"
     ceph = {pool["id"]: pool["stats"] for pool in session.mgr.get("df")["pools"]}
     for pool in evaluation.get("pools", []):
-        really = stored.get(pool["id"], 0)
+        really = stored[pool["id"]]
         said = pool["stored"] - ceph[pool["id"]]["stored_omap"]   # `ceph df` counts omap too
         if abs(said - really) > 0.02 * really + (64 << 20):
             yield f"pool {pool['name']} stores {really}, said is {said}"
 
 
-def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
-                 evaluation: Dict[str, Any]) -> Iterator[str]:
+def t10_too_full(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     progress = session.simulation.reports.get("pg_progress")["pgs"]
     waiting = sorted(pgid for pgid, pg in progress.items() if "toofull" in pg["state"])
     told = {pgid for entry in status["too_full"] for pgid in entry["pgids"]}
@@ -503,24 +515,24 @@ def t10_too_full(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"pg {waiting[0]} waits for an OSD that is too full, told are {sorted(told)}"
 
 
-def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
-              evaluation: Dict[str, Any]) -> Iterator[str]:
-    really = {(pg.pgid, osd): left for pg in session.cluster.unclean.values()
-              for osd, left in cluster_view.coming(session.cluster, pg).items()}
+def t11_moves(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
+    really = cluster_view.all_coming(session.cluster)
     said = {(move["pgid"], move["target"]): move for move in ask(session, "moves")["moves"]}
     peering = _arrived_and_peering(session)
-    for what in sorted(set(really) ^ set(said), key=str):
-        if what not in really and (
-                not session.cluster.pgs[what[0]].shard.total or what[0] in peering):
-            continue   # it is there when its PG has peered, and T3 holds its end
-        if not really.get(what, 1) and what[1] in session.cluster.map.acting(what[0]):
-            continue   # it lacks entries of the log and no bytes, and no report names such an OSD
-        yield f"{what} is {'on its way' if what in really else 'not'}, said is something else"
-    for what in sorted(set(really) & set(said), key=str):
+    for what in sorted(said.keys() - really.keys(), key=str):
+        # it is there when its PG has peered, and T3 holds its end
+        if session.cluster.pgs[what[0]].shard.total and what[0] not in peering:
+            yield f"{what} is not on its way, said is that it is"
+    for what in sorted(really.keys() - said.keys(), key=str):
+        # else it lacks entries of the log and no bytes, and no report names such an OSD
+        if really[what] or what[1] not in session.cluster.map.acting(what[0]):
+            yield f"{what} is on its way, said is that it is not"
+    both = sorted(really.keys() & said.keys(), key=str)
+    for what in both:
         if _is_ours(ours, *what) and said[what]["origin"] != "plan":
             yield f"{what} is ours, said is {said[what]['origin']}"
     # Ceph tells how much is left of a PG, not of each of its shards
-    for pgid in sorted({pgid for pgid, _ in set(really) & set(said)}):
+    for pgid in dict.fromkeys(pgid for pgid, _ in both):
         left = sum(count for what, count in really.items() if what[0] == pgid)
         told = [move["left_bytes"] for what, move in said.items() if what[0] == pgid]
         # shards of a pool that was found to take more come with what was measured
@@ -530,8 +542,7 @@ def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
             yield f"{left} bytes of {pgid} are left, said is {sum(told)}"
 
 
-def t20_mispredicted(session: Session, ours: UnderWay, status: Dict[str, Any],
-                     evaluation: Dict[str, Any]) -> Iterator[str]:
+def t20_mispredicted(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     for found in status["mispredicted"]:
         pool = int(found["pool_id"])
         cluster = session.cluster
@@ -544,11 +555,14 @@ def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
     return move is not None and move.entry.returncode == 0 and target in ours.flowing(move)
 
 
-_RULES: Dict[str, Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]] = {
+_RULES: Dict[str, Callable[[Session, UnderWay, Answer], Iterator[str]]] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
-    "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full,
+    "T8": t8_now, "T10": t10_too_full,
     "T11": t11_moves, "T20": t20_mispredicted, "T17": advice.t17_advice, "T18": advice.t18_inactive}
+_EVAL_RULES: Dict[str, Callable[[Session, Answer, Answer], Iterator[str]]] = {
+    "T6": t6_eval, "T7": t7_stored}
 _SLOW = ("T1", "T3", "T11", "T12", "T14", "T18")
 #: Tables are asked for at one look in so many: each is a pass over all pools or OSDs.
-_LOOKS_PER_TABLE = 10
+_LOOKS_PER_TABLE, _LOOKS_PER_EVAL = 10, 3
+_LOOKS_ALIKE = 6
 _MOST_NOTES = 20

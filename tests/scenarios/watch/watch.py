@@ -12,11 +12,11 @@ from mgr_stub.monitor.monitor import MGR
 
 from ..rules.awake_rule import NothingSleeps
 from ..rules.exclusion_rules import Exclusions
-from ..rules.guard_rules import STOP_FLAGS
+from ..rules.guard_rules import has_window, is_held
 from ..rules.judge import Judge
 from ..rules.map_rules import MapRules
 from ..rules.screen_rules import ScreenOfNow
-from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay
+from ..rules.under_way import Outgoing, UnderWay, is_ours
 from . import cluster_view
 from .deserved_rest import DeservedRest
 from .truth import Truth
@@ -57,10 +57,8 @@ class OpenExecutions:
 def _stopped(session: Session) -> bool:
     """Does something move, or does something keep everything from moving?"""
     settings = session.module.settings()
-    return (not session.simulation.idle() or not settings.active
-            or not session.mgr.mon_connected or session.mgr.balancer.may_move_data
-            or settings.begin_time % 1440 != settings.end_time % 1440
-            or any(flag in session.mgr.maps()[0].flags for flag in STOP_FLAGS))
+    is_busy = not session.simulation.idle() or not settings.active
+    return is_busy or is_held(session) or has_window(settings)
 
 
 #: Virtual seconds between two entries of the utilization series.
@@ -81,13 +79,13 @@ def trend_discounted_variation(values: Sequence[float]) -> float:
     After CockroachDB's allocation simulator: with U the sum of a series' rises, D that of its
     falls, the smaller of both is thrashing, discounted where the series has a trend.
     """
-    rises = sum(max(0.0, b - a) for a, b in zip(values, values[1:]))
-    falls = sum(max(0.0, a - b) for a, b in zip(values, values[1:]))
-    smaller, larger = min(rises, falls), max(rises, falls)
+    steps = [b - a for a, b in zip(values, values[1:])]
+    rises = sum(step for step in steps if step > 0.0)
+    smaller, larger = sorted((rises, rises - sum(steps)))
     if smaller <= 0.0:
         return 0.0
     balance = (smaller / larger) ** _POWER
-    return balance * (rises + falls) + (1.0 - balance) * smaller
+    return smaller + balance * larger
 
 
 class Figures:
@@ -125,8 +123,8 @@ class Figures:
             self.highest_misplaced = max(self.highest_misplaced, ratio)
             if sum(by_pg) > max(by_pg):
                 self.highest_together = max(self.highest_together, ratio)
-        self.highest_fill = max([self.highest_fill] + [
-            level for by_osd in utilizations.values() for level in by_osd.values()])
+        for by_osd in utilizations.values():
+            self.highest_fill = max(self.highest_fill, *by_osd.values())
         if session.simulation.clock.now >= self._series_at:
             self._start_series(session, utilizations)
 
@@ -141,7 +139,9 @@ class Figures:
         values = [value for series in self._series.values() for value in series]
         spread = max(values) - min(values)
         worst = max(trend_discounted_variation(series) for series in self._series.values())
-        return worst / spread if spread > 0.0 else 0.0
+        if spread > 0.0:
+            return worst / spread
+        return 0.0
 
 
 class Ceiling:
@@ -154,26 +154,20 @@ class Ceiling:
     def passed(self, session: Session, ours: UnderWay, utilizations: Utilizations) -> List[str]:
         """What is wrong with the utilizations of this look."""
         cluster = session.cluster
-        data = (sum(pg.num_bytes for pg in cluster.pgs.values()), len(cluster.pgs),
-                len(cluster.map.osds))
-        foreign = data != self._data or any(
-            pg.transfers and not ours.is_alone(pg) for pg in cluster.unclean.values())
-        self._data = data
-        if foreign or set(utilizations) != set(self._ceilings):
-            self._ceilings = self._lift(session, ours, utilizations)
+        stored = sum(pg.num_bytes for pg in cluster.pgs.values())
+        before, self._data = self._data, (stored, len(cluster.pgs), len(cluster.map.osds))
+        is_foreign = any(pg.transfers and not ours.is_alone(pg) for pg in cluster.unclean.values())
+        if is_foreign or before != self._data or utilizations.keys() != self._ceilings.keys():
+            peaks = cluster_view.peaks(cluster, ours)
+            self._ceilings = {name: max(peaks[osd] / cluster.usage[osd].total for osd in by_osd)
+                              for name, by_osd in utilizations.items()}
             return []
-        return [
-            f"class {name or 'none'} is at {max(by_osd.values()):.4f}, above the "
-            f"{self._ceilings[name]:.4f} of before"
-            for name, by_osd in utilizations.items()
-            if max(by_osd.values()) > self._ceilings[name] + _ROUNDING]
-
-    def _lift(self, session: Session, ours: UnderWay,
-              utilizations: Utilizations) -> Dict[str, float]:
-        cluster = session.cluster
-        peaks = cluster_view.peaks(cluster, ours)
-        return {name: max(peaks[osd] / cluster.usage[osd].total for osd in by_osd)
-                for name, by_osd in utilizations.items()}
+        found: List[str] = []
+        for name, by_osd in utilizations.items():
+            highest, most = max(by_osd.values()), self._ceilings[name]
+            if highest > most + _ROUNDING:
+                found.append(f"class {name or 'none'} is at {highest:.4f}, above {most:.4f} before")
+        return found
 
 
 class Repeats:
@@ -220,12 +214,11 @@ class Watch:
         """One look."""
         self.judge.observe()
         self._map_rules.observe()
-        for what in self._open_executions.observe(session):
-            self.judge.note("L5", what)
-        for what in self.rest.observe(session):
-            self.judge.note("R1", what)
-        for what in self.sleep.observe(session, self.judge.moment):
-            self.judge.note("A1", what)
+        for rule, found in (("L5", self._open_executions.observe(session)),
+                            ("R1", self.rest.observe(session)),
+                            ("A1", self.sleep.observe(session, self.judge.moment))):
+            for what in found:
+                self.judge.note(rule, what)
         self._hold_rounds(session)
         looks = self.truth.looks
         self.truth.observe(session, self.judge.ours)
@@ -261,11 +254,11 @@ class Watch:
         """PGs whose upmap commands the monitor has done since the last look."""
         log = session.simulation.monitor.log
         fresh: List[str] = []
-        while self._read < len(log) and (log[self._read].returncode is not None
-                                         or log[self._read].sender != MGR):
-            entry = log[self._read]
+        for entry in log[self._read:]:
+            if entry.sender == MGR and entry.returncode is None:
+                break
             self._read += 1
-            if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
+            if is_ours(entry):
                 self.figures.commands += 1
                 self.figures.last_command_at = entry.sent_at - self._start
                 if entry.returncode == 0:

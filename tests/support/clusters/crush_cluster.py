@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from tests.support.clusters.crush_maps import crush_map
+from tests.support.clusters.crush_maps import crush_map, hosts as tree_of_hosts
+from tests.support.rules import EC_HOST_RULE, HOST_RULE
 from tests.support.units import GIB, TIB
 
 from mgr_stub.cluster import pg_reports
@@ -26,13 +27,10 @@ EC: PoolSpec = ("ec", 16, 4, 2, 320 * GIB)
 
 def crush_dump(hosts: int, per_host: int) -> Dict[str, Any]:
     """One root, hosts h0, h1, ... of equal OSDs, a firstn and an indep rule over hosts."""
-    dump = crush_map({"root default": {
-        f"host h{host}": list(range(host * per_host, (host + 1) * per_host))
-        for host in range(hosts)}}, {
-            0: "take default; chooseleaf firstn 0 host; emit",
-            1: "take default; chooseleaf indep 0 host; emit"})
-    for rule, name, kind in zip(dump["rules"], ("firstn", "indep"), (1, 3)):
-        rule.update(rule_name=name, type=kind)
+    dump = crush_map(tree_of_hosts(hosts, per_host), {0: HOST_RULE, 1: EC_HOST_RULE})
+    firstn, indep = dump["rules"]
+    firstn["rule_name"] = "firstn"
+    indep.update(rule_name="indep", type=3)
     return {**dump, "tunables": {}}
 
 
@@ -40,15 +38,21 @@ def crush_state(hosts: int = 6, per_host: int = 2, pools: Sequence[PoolSpec] = (
                 osd_bytes: int = TIB) -> Dict[str, Any]:
     """A state file's content; every PG lies where CRUSH wants it, with its share of the bytes."""
     count = hosts * per_host
-    cluster = build_cluster({
-        "stateversion": 1, "timestamp": "2026-01-01T00:00:00",
+    osd_stats = [empty_record(osd, osd_bytes) for osd in range(count)]
+    state = {
+        "stateversion": 1,
+        "timestamp": "2026-01-01T00:00:00",
         "crush_dump": crush_dump(hosts, per_host),
-        "osd_dump": {"epoch": 1, "fsid": "00000000-0000-0000-0000-000000000001", "pools": [],
-                     "crush_version": 1, "require_min_compat_client": "luminous",
-                     "flags": "sortbitwise",
-                     "osds": [{"osd": osd, "weight": 1.0} for osd in range(count)]},
-        "pg_dump": {"pg_map": {"pg_stats": [], "osd_stats": [
-            empty_record(osd, osd_bytes) for osd in range(count)]}}}, 18)
+        "osd_dump": {
+            "epoch": 1,
+            "fsid": "00000000-0000-0000-0000-000000000001",
+            "pools": [],
+            "crush_version": 1,
+            "require_min_compat_client": "luminous",
+            "flags": "sortbitwise",
+            "osds": [{"osd": osd, "weight": 1.0} for osd in range(count)]},
+        "pg_dump": {"pg_map": {"pg_stats": [], "osd_stats": osd_stats}}}
+    cluster = build_cluster(state, 18)
     simulation = Simulation(cluster)
     for name, pg_num, size, chunks, stored in pools:
         pool_events.create_pool(simulation, name, pg_num, size, chunks or None)

@@ -7,11 +7,15 @@ Unless `osd` says otherwise, an OSD is 100 GiB, up and in, and uses exactly what
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from operator import itemgetter
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from tests.support.clusters.crush_maps import Branch, crush_map
+from tests.support.clusters.crush_maps import (  # noqa: F401, tests take the trees from here
+    Branch, crush_map, hosts as hosts, racks as racks)
+from tests.support.clusters.state_records import dumped_items
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
+from tests.support import placed
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -22,12 +26,6 @@ NONE = 0x7FFFFFFF
 OSD_BYTES = 100 * GIB
 
 
-def hosts(count: int, osds_each: int = 1) -> Dict[str, Branch]:
-    """A root over `count` hosts with neighboring OSD numbers."""
-    return {"root default": {f"host h{h}": list(range(h * osds_each, (h + 1) * osds_each))
-                             for h in range(count)}}
-
-
 class Cluster:
     """Collects the parts of a reading; every method returns the cluster for the next call."""
 
@@ -35,10 +33,12 @@ class Cluster:
                  classes: Optional[Mapping[int, str]] = None,
                  weights: Optional[Mapping[int, float]] = None) -> None:
         self.crush = crush_map(tree, rules or {0: HOST_RULE}, classes, weights)
-        self.osds: Dict[int, Dict[str, Any]] = {
-            d["id"]: {"osd": d["id"], "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
-            for d in self.crush["devices"]}
-        self.sizes: Dict[int, int] = {osd: OSD_BYTES for osd in self.osds}
+        self.osds: Dict[int, Dict[str, Any]] = {}
+        for device in self.crush["devices"]:
+            osd = device["id"]
+            self.osds[osd] = {
+                "osd": osd, "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
+        self.sizes: Dict[int, int] = dict.fromkeys(self.osds, OSD_BYTES)
         self.used: Dict[int, int] = {}
         self.pools: Dict[int, Dict[str, Any]] = {}
         self.profiles: Dict[str, Dict[str, str]] = {}
@@ -67,23 +67,30 @@ class Cluster:
         profile = f"profile{pool_id}" if k else ""
         if k:
             self.profiles[profile] = {"k": str(k), "m": str(size - k), "plugin": plugin}
-        self.pools[pool_id] = dict({
-            "pool": pool_id, "pool_name": name or f"pool{pool_id}", "type": 3 if k else 1,
-            "size": size, "min_size": 1, "crush_rule": rule, "erasure_code_profile": profile,
-            "tier_of": -1, "tiers": []}, **fields)
+        self.pools[pool_id] = {
+            "pool": pool_id,
+            "pool_name": name or f"pool{pool_id}",
+            "type": 3 if k else 1,
+            "size": size,
+            "min_size": 1,
+            "crush_rule": rule,
+            "erasure_code_profile": profile,
+            "tier_of": -1,
+            "tiers": [],
+            **fields}
         return self
 
-    def pg(self, pgid: str, up: Sequence[int], num_bytes: int = GIB, objects: int = 0,
-           omap: int = 0, items: Iterable[Tuple[int, int]] = (),
-           acting: Optional[Sequence[int]] = None, state: str = "active+clean",
+    def pg(self, pgid: str, up: placed.Osds, num_bytes: int = GIB, objects: int = 0,
+           omap: int = 0, items: placed.Pairs = (),
+           acting: Optional[placed.Osds] = None, state: str = "active+clean",
            uncopied_ratio: float = 1.0, reported: int = 100) -> Cluster:
         """A PG with its up set (upmap items already applied) and its statistics."""
-        self.up[pgid] = list(up)
+        self.up[pgid] = list(placed.osds(up))
         self.records[pgid] = PgRecord(num_bytes, objects, omap, state, uncopied_ratio, reported)
         if items:
-            self.items[pgid] = list(items)
+            self.items[pgid] = list(placed.pairs(items))
         if acting is not None:
-            self.acting[pgid] = list(acting)
+            self.acting[pgid] = list(placed.osds(acting))
         return self
 
     def osd(self, osd: int, size: int = 0, used: int = -1, **fields: Any) -> Cluster:
@@ -101,28 +108,37 @@ class Cluster:
 
     def data_bytes(self, pgid: str) -> int:
         """The same without its omap."""
-        pool = self.pools.get(int(pgid.split(".")[0]), {})
-        profile = self.profiles.get(pool.get("erasure_code_profile", ""), {})
+        profile = self.profiles.get(f"profile{pool_of(pgid)}", {})
         return -(-self.records[pgid].num_bytes // int(profile.get("k", "1")))
+
+    def serving(self, pgid: str) -> List[int]:
+        """Its acting set."""
+        return self.acting.get(pgid, self.up.get(pgid, []))
 
     def used_bytes(self, osd: int) -> int:
         if osd in self.used:
             return self.used[osd]
-        return self.allocated_bytes(osd) + sum(
-            record.omap_bytes + self.bytes_per_object * record.num_objects
-            for pgid, record in self.records.items()
-            if osd in self.acting.get(pgid, self.up.get(pgid, [])))
+        total = self.allocated_bytes(osd)
+        for pgid, record in self.records.items():
+            if osd in self.serving(pgid):
+                total += record.omap_bytes + self.bytes_per_object * record.num_objects
+        return total
 
     def allocated_bytes(self, osd: int) -> int:
         """Data of its shards, and of those that are being copied to it what is there."""
         total = 0
         for pgid, record in self.records.items():
-            up, ratio = self.up.get(pgid, []), self.taken_ratios.get((pool_of(pgid), osd), 1.0)
-            if osd in self.acting.get(pgid, up):
-                total += int(self.data_bytes(pgid) * ratio)
-            elif osd in up:
-                total += int(self.data_bytes(pgid) * ratio * (1.0 - record.uncopied_ratio))
+            if osd in self.serving(pgid):
+                part = 1.0
+            elif osd in self.up.get(pgid, ()):
+                part = 1.0 - record.uncopied_ratio
+            else:
+                continue
+            total += int(self.data_bytes(pgid) * self.taken_ratio(pool_of(pgid), osd) * part)
         return total
+
+    def taken_ratio(self, pool: int, osd: int) -> float:
+        return self.taken_ratios.get((pool, osd), 1.0)
 
     def drain(self, *osds: int) -> Cluster:
         """As `ceph equilibrium drain add`."""
@@ -135,12 +151,14 @@ class Cluster:
             return self.stored
         stored: Dict[Tuple[int, int], int] = {}
         for pgid in self.records if self.taken_ratios else ():
-            for osd in self.acting.get(pgid, self.up.get(pgid, [])):
+            for osd in self.serving(pgid):
                 key = pool_of(pgid), osd
                 stored[key] = stored.get(key, 0) + self.data_bytes(pgid)
-        return [{"poolid": pool, "osd": osd, "data_stored": count,
-                 "allocated": int(count * self.taken_ratios.get((pool, osd), 1.0))}
-                for (pool, osd), count in sorted(stored.items())]
+        rows = []
+        for (pool, osd), count in sorted(stored.items()):
+            allocated = int(count * self.taken_ratio(pool, osd))
+            rows.append({"poolid": pool, "osd": osd, "data_stored": count, "allocated": allocated})
+        return rows
 
     def mark_out(self, osd: int) -> Cluster:
         """As `ceph osd out`."""
@@ -150,95 +168,120 @@ class Cluster:
     def osd_map(self) -> Dict[str, Any]:
         """In the shape of OSDMap.dump()."""
         for pool_id, pool in self.pools.items():
-            count = sum(1 for pgid in self.up if pgid.startswith(f"{pool_id}.")) or 1
+            count = len(self.pgids(pool_id)) or 1
             for key in ("pg_num", "pg_num_target", "pg_num_pending", "pg_placement_num",
                         "pg_placement_num_target"):
                 pool.setdefault(key, pool.get("pg_num", count))
-        return dict({
-            "epoch": self.epoch, "fsid": "f", "flags": "sortbitwise", "crush_version": 5,
-            "full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85,
-            "require_min_compat_client": "luminous", "pools": list(self.pools.values()),
-            "osds": list(self.osds.values()), "erasure_code_profiles": self.profiles,
-            "pg_upmap": [], "pg_temp": [
-                {"pgid": pgid, "osds": osds} for pgid, osds in self.acting.items()],
-            "pg_upmap_items": [
-                {"pgid": pgid, "mappings": [{"from": f, "to": t} for f, t in pairs]}
-                for pgid, pairs in self.items.items()]}, **self.extra)
+        return {
+            "epoch": self.epoch,
+            "fsid": "f",
+            "flags": "sortbitwise",
+            "crush_version": 5,
+            "full_ratio": 0.95,
+            "backfillfull_ratio": 0.9,
+            "nearfull_ratio": 0.85,
+            "require_min_compat_client": "luminous",
+            "pools": list(self.pools.values()),
+            "osds": list(self.osds.values()),
+            "erasure_code_profiles": self.profiles,
+            "pg_upmap": [],
+            "pg_temp": [{"pgid": pgid, "osds": osds} for pgid, osds in self.acting.items()],
+            "pg_upmap_items": [dumped_items(*entry) for entry in self.items.items()],
+            **self.extra}
+
+    def pgids(self, pool: int) -> List[str]:
+        return [pgid for pgid in self.up if pool_of(pgid) == pool]
 
     def osd_stats(self) -> List[Dict[str, Any]]:
         """In the shape of get('osd_stats')['osd_stats']."""
-        stats = []
-        for osd in self.osds:
-            if osd not in self.without_statistics:
-                total, used = self.sizes[osd], self.used_bytes(osd)
-                stats.append({"osd": osd, "up_from": self.osds[osd].get("up_from", 0),
-                              "kb": total // 1024, "kb_used": used // 1024,
-                              **({"num_pgs": self.num_pgs[osd]} if osd in self.num_pgs else {}),
-                              "statfs": {"total": total, "available": total - used,
-                                         **({} if osd in self.used else {
-                                             "allocated": self.allocated_bytes(osd)}),
-                                         "omap_allocated": self.omap_reported.get(osd, 0)}})
-        return stats
+        return [self._osd_stat(osd) for osd in self.osds if osd not in self.without_statistics]
+
+    def _osd_stat(self, osd: int) -> Dict[str, Any]:
+        total, used = self.sizes[osd], self.used_bytes(osd)
+        statfs = {"total": total, "available": total - used,
+                  "omap_allocated": self.omap_reported.get(osd, 0)}
+        if osd not in self.used:
+            statfs["allocated"] = self.allocated_bytes(osd)
+        stat = {"osd": osd, "up_from": self.osds[osd].get("up_from", 0), "kb": total // 1024,
+                "kb_used": used // 1024, "statfs": statfs}
+        if osd in self.num_pgs:
+            stat["num_pgs"] = self.num_pgs[osd]
+        return stat
 
     def osd_map_tree(self) -> Dict[str, Any]:
         """In the shape of get('osd_map_tree'), without the buckets."""
-        weights = {item["id"]: item["weight"] / 0x10000 for bucket in self.crush["buckets"]
-                   for item in bucket["items"] if item["id"] >= 0}
+        weights: Dict[int, float] = {}
+        for bucket in self.crush["buckets"]:
+            weights.update((item["id"], item["weight"] / 0x10000) for item in bucket["items"])
         classes = {device["id"]: device.get("class", "") for device in self.crush["devices"]}
-        return {"nodes": [], "stray": [
-            {"id": osd, "type": "osd", "exists": 1, "status": _status(entry),
-             "crush_weight": weights.get(osd, 0.0), "reweight": entry["weight"],
-             "primary_affinity": entry.get("primary_affinity", 1.0),
-             "device_class": classes.get(osd, "")} for osd, entry in self.osds.items()]}
+        found = []
+        for osd, entry in self.osds.items():
+            found.append(dict(
+                id=osd, type="osd", exists=1, status=_status(entry),
+                crush_weight=weights.get(osd, 0.0), reweight=entry["weight"],
+                primary_affinity=entry.get("primary_affinity", 1.0),
+                device_class=classes.get(osd, "")))
+        return {"nodes": [], "stray": found}
 
     def pool_stats(self) -> List[Dict[str, Any]]:
         """In the shape of get('pool_stats')['pool_stats']."""
         stats = []
         for pool_id, pool in self.pools.items():
-            records = [r for pgid, r in self.records.items() if pgid.startswith(f"{pool_id}.")]
-            stats.append({"poolid": pool_id, "num_pg": len(records), "stat_sum": {
+            records = [r for pgid, r in self.records.items() if pool_of(pgid) == pool_id]
+            objects = sum(r.num_objects for r in records)
+            stat_sum = {
                 "num_bytes": sum(r.num_bytes for r in records),
-                "num_objects": sum(r.num_objects for r in records),
-                "num_object_copies": sum(r.num_objects for r in records) * pool["size"],
-                "num_omap_bytes": sum(r.omap_bytes for r in records)},
-                "store_stats": self.store_stats.get(pool_id, {})})
+                "num_objects": objects,
+                "num_object_copies": objects * pool["size"],
+                "num_omap_bytes": sum(r.omap_bytes for r in records)}
+            stats.append({"poolid": pool_id, "num_pg": len(records), "stat_sum": stat_sum,
+                          "store_stats": self.store_stats.get(pool_id, {})})
         return stats
 
     def acting_sets(self) -> Dict[str, Tuple[int, ...]]:
         """As Ceph maps PGs: OSDs that are down serve nothing."""
         found = {}
         for pgid, osds in self.acting.items():
-            erasure = self.pools.get(int(pgid.split(".")[0]), {}).get("type") == 3
-            serving = [osd if self.osds.get(osd, {}).get("up") else NONE for osd in osds]
-            if set(serving) != {NONE}:
-                found[pgid] = tuple(
-                    [osd for osd in serving if erasure or osd != NONE])
+            up = [osd for osd in osds if self.osds.get(osd, {}).get("up")]
+            if up and self.pools.get(pool_of(pgid), {}).get("type") == 3:
+                up = [osd if osd in up else NONE for osd in osds]
+            if up:
+                found[pgid] = tuple(up)
         return found
 
     def reading(self) -> Reading:
         """None of it can be changed, as what Ceph 21 hands out."""
-        return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
-                       up=self.up, records=self.records,
-                       osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
-                       pg_status=frozen(self.pg_status), measured=self.measured,
-                       drained=self.drained, acting=self.acting_sets(),
-                       pool_statfs=[(row["poolid"], row["osd"], row["allocated"],
-                                     row["data_stored"]) for row in self.pool_statfs()])
+        row_of = itemgetter("poolid", "osd", "allocated", "data_stored")
+        return Reading(
+            taken_at=1000.0,
+            osd_map=frozen(self.osd_map()),
+            crush=frozen(self.crush),
+            up=self.up,
+            records=self.records,
+            osd_stats=frozen(self.osd_stats()),
+            pool_stats=frozen(self.pool_stats()),
+            pg_status=frozen(self.pg_status),
+            measured=self.measured,
+            drained=self.drained,
+            acting=self.acting_sets(),
+            pool_statfs=[row_of(row) for row in self.pool_statfs()])
 
     def snapshot(self) -> Snapshot:
         return SnapshotBuilder().build(self.reading())
 
 
 def _status(osd: Mapping[str, Any]) -> str:
-    return "destroyed" if "destroyed" in osd["state"] else "up" if osd["up"] else "down"
+    if "destroyed" in osd["state"]:
+        return "destroyed"
+    return "up" if osd["up"] else "down"
 
 
-def change_of(pgid: str, raw: Sequence[int], after: Sequence[int], before: Sequence[int] = (),
+def change_of(pgid: str, raw: placed.Osds, after: placed.Osds, before: placed.Osds = (),
               shard_bytes: int = GIB, objects: int = 10) -> PgChange:
     """What a plan does to one PG whose up set is its raw mapping unless `before` tells."""
-    before = tuple(before or raw)
-    return PgChange(pgid=pgid, raw=tuple(raw), up_before=before, up_after=tuple(after),
-                    items=tuple((r, a) for r, a in zip(raw, after) if r != a),
+    raw, after, before = placed.osds(raw), placed.osds(after), placed.osds(before or raw)
+    items = tuple((r, a) for r, a in zip(raw, after) if r != a)
+    return PgChange(pgid=pgid, raw=raw, up_before=before, up_after=after, items=items,
                     shards=len(set(after) - set(before)), shard_bytes=shard_bytes, objects=objects)
 
 

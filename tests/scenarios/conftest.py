@@ -1,0 +1,20 @@
+"""How many random streams of each kind are played, and from which seed on."""
+from __future__ import annotations
+
+from typing import Dict, Tuple
+
+import pytest
+
+#: Argument of a test → the option, the first seed, and for how many of the option there is one.
+_SEEDS: Dict[str, Tuple[str, int, int]] = {
+    "stream_seed": ("--event-streams", 0, 1), "quiet_seed": ("--event-streams", 0, 5),
+    "any_upmaps_seed": ("--event-streams", 0, 15), "operation_seed": ("--operation-streams", 0, 1),
+    "drift_seed": ("--drift-streams", 3, 1), "asked_seed": ("--asked-streams", 7, 1),
+    "asked_events_seed": ("--asked-streams", 1, 1)}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for name in _SEEDS.keys() & metafunc.fixturenames:
+        option, first, share = _SEEDS[name]
+        count = -(-metafunc.config.getoption(option) // share)
+        metafunc.parametrize(name, range(first, first + count))
