@@ -309,7 +309,7 @@ def _before_and_after(classes: Sequence[Dict[str, Any]], room: str, drawn: Marku
     return section(
         "Before and after",
         table(*class_table(classes), "ceph equilibrium status"),
-        paragraph(f"Room {room}."),
+        paragraph(f"Room {room}; in brackets the OSD that is full first."),
         paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done. %BOUND: the"
                   " lowest maximum that the CRUSH rules and lowered weights allow.", "note"),
         drawn,
