@@ -131,7 +131,7 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
                                 (time.monotonic, lambda seconds: None))
 
     def installed(release: int) -> ModuleType:
-        """The package of a session of another release is imported anew."""
+        """The package of a session of another release is imported again."""
         module = install(release)
         wait_for_nobody()
         return module
@@ -141,7 +141,7 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
 
 @pytest.fixture(autouse=True)
 def own_mgr_module() -> Iterator[None]:
-    """Sessions of another release import the package anew; other tests do not see that. Before
+    """Sessions of another release import the package again; other tests do not see that. Before
     Ceph 20 commands are registered with `mgr_module`, which stays."""
     before = dict(sys.modules)
     registry = mgr_module_old.CLICommand.COMMANDS

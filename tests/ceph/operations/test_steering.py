@@ -1,4 +1,4 @@
-"""A host is lost: what Ceph rebuilds goes where there is room, and nothing is lost by it."""
+"""A host is lost: shards that Ceph rebuilds go to OSDs with room, and no object is lost by it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHARD = 0.02
 
 
 class Seen(NamedTuple):
-    """What happened until all PGs were clean again."""
+    """The course until all PGs were clean again."""
 
     seconds: float
     peak: float            # highest utilization of an OSD
