@@ -28,7 +28,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "steers-off-what-is-back",
         "what comes to an OSD that has come back is left to Ceph",
         (Edit(PLANNED,
-              "    if not steering.returned.isdisjoint(snapshot.transfers(pg)[0]):\n",
+              "    if not steering.returned.isdisjoint(coming):\n",
               "    if False:\n"),),
         UNIT),
     Mutation(
