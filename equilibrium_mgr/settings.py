@@ -99,6 +99,18 @@ OPTIONS: List[Dict[str, Any]] = [
                    "that stands still because its target is too full (backfill_toofull) ends "
                    "only when somebody makes room. With this, moves off OSDs that are too full "
                    "are allowed meanwhile; nothing else is, and nothing while PGs are inactive."),
+    dict(name="steer_recovery", type="bool", default=False,
+         desc="choose where shards go that Ceph rebuilds after a failure",
+         long_desc="Once OSDs are out and the osdmap has been quiet for 30 seconds, shards that "
+                   "no OSD holds and whose copies have not begun to arrive go where there is "
+                   "room. Shards that move only because their upmap items were dropped stay "
+                   "where their data is. Nothing more is copied than without it."),
+    dict(name="hold_placement", type="bool", default=False,
+         desc="keep shards where they are when CRUSH weights or OSDs change",
+         long_desc="Once the osdmap has been quiet for 30 seconds after such a change, shards "
+                   "that may stay where their data is do so, by upmap items, and those that have "
+                   "to leave go where there is room. Balancing goes on from there, within the "
+                   "misplaced limit."),
     dict(name="min_gain", type="float", default=0.002, min=0.0, max=1.0,
          desc="gain below which an automatic plan is not worth its moves",
          long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
@@ -167,6 +179,7 @@ _TOGETHER = (
     ("max_moves_per_round", "max_backfills_per_osd", "max_transit_ratio", "sleep_interval"),
     ("max_backfills_per_osd", "osd_max_backfills", "osd_mclock_profile"),
     ("relieve_while_degraded", "urgent_misplaced_ratio"),
+    ("steer_recovery", "hold_placement"),
     ("aim", "min_gain", "max_upmap_items", "max_plan_seconds"),
     ("start_delay", "pg_cooldown", "max_wait"),
     ("fill_limit", "respect_weights", "min_omap_osd_size"), ("metrics_port", "metrics_addr"))
@@ -222,6 +235,8 @@ class Settings(NamedTuple):
     max_wait: float                       # seconds
     max_upmap_items: float                # pairs per PG up to 1, else in all; 0: no limit
     relieve_while_degraded: bool
+    steer_recovery: bool
+    hold_placement: bool
     min_gain: float                       # ratio
     begin_time: int                       # minute of the local day, 0 to 1440, or unreadable
     end_time: int                         # likewise
@@ -235,6 +250,11 @@ class Settings(NamedTuple):
     metrics_port: int                     # 0: no metrics by HTTP
     metrics_addr: str                     # an IP address; empty if it cannot be used
     replaced: Tuple[BadOption, ...] = ()   # values that cannot be used
+
+    @property
+    def steers(self) -> bool:
+        """True if shards that are copied anyway may get other targets."""
+        return self.active and (self.steer_recovery or self.hold_placement)
 
 
 def read_settings(option: Callable[[str], Any]) -> Settings:

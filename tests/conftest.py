@@ -40,6 +40,7 @@ _COUNTS = (
     _Count("--random-clusters", 4, 200, "check the properties of plans on N random clusters"),
     _Count("--cached-looks", 40, 500, "hold N snapshots against those made without a cache"),
     _Count("--event-streams", 1, 60, "play N random event streams"),
+    _Count("--failures", 2, 40, "let OSDs of N random clusters fail, with steering and without"),
     _Count("--drift-streams", 1, 30, "play N random streams of drift"),
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),
     _Count("--operation-streams", 1, 12, "play N random streams of drains, undo and freeze"),
@@ -130,7 +131,7 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
                                 (time.monotonic, lambda seconds: None))
 
     def installed(release: int) -> ModuleType:
-        """The package of a session of another release is imported anew."""
+        """The package of a session of another release is imported again."""
         module = install(release)
         wait_for_nobody()
         return module
@@ -140,7 +141,7 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
 
 @pytest.fixture(autouse=True)
 def own_mgr_module() -> Iterator[None]:
-    """Sessions of another release import the package anew; other tests do not see that. Before
+    """Sessions of another release import the package again; other tests do not see that. Before
     Ceph 20 commands are registered with `mgr_module`, which stays."""
     before = dict(sys.modules)
     registry = mgr_module_old.CLICommand.COMMANDS

@@ -13,7 +13,7 @@ from ..execution.traffic import OsdTraffic
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
-from ..plan.model import PgChange, Plan
+from ..plan.model import STEER, PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
 from ..plan.placement import placement
 from ..plan_service.plan_service import PlanService
@@ -24,12 +24,13 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
 from .balancing_scope import automatic_options
-from .cluster_guards import wait_until
+from .cluster_guards import is_open, wait_until
 from .plan_basis import (
     AT_ONCE, IDLE_CHECKS, LARGE_CHECKS, PACED, PLAN_CHECKS, SETTLED, PlanBasis, Progress, basis_of,
     have_others_moved, why_new)
 from .plan_gain import gain_reason
 from .settling import SETTLE_SECONDS, Settling
+from .steering import Steered, SteeringTrigger, reason_of
 
 #: Seconds after which a plan is made again if it was not taken up or nothing of it was sent.
 PACE_SECONDS = 600.0
@@ -88,6 +89,9 @@ class AutoPlanner:
         self._balanced: Optional[PlanBasis] = None
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
+        self._steering = SteeringTrigger()
+        #: the options with which shards were steered last: steer_recovery, hold_placement
+        self._steers = (False, False)
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # plans since the last one with a sent change
         self._is_doubtful = False   # whether the idle state's cluster has changed
@@ -113,6 +117,15 @@ class AutoPlanner:
         if self._idle is None:
             return False
         return self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0
+
+    @property
+    def steered(self) -> Optional[Steered]:
+        """What was chosen for shards that are copied anyway, while they are on their way."""
+        return self._steering.choice
+
+    def forget_steered(self) -> None:
+        """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
+        self._steering.forget_choice()
 
     @property
     def is_restless(self) -> bool:
@@ -144,6 +157,16 @@ class AutoPlanner:
         if ready is not None:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
+        if ready is not None and ready.plan.kind == STEER and not self._wants_steering(settings):
+            ready = None
+        if ready is not None and ready.plan.kind == STEER:
+            self._steering.is_planned(ready.plan, snapshot, self._clock())
+            choice = self._steering.choice
+            if ready.plan.changes and choice is not None:
+                self._executed = ready
+                self._set_idle(None, generation)
+                return NextStep(_planning(reason_of(choice)), plan=ready.plan)
+            ready = None
         if ready is not None:
             self._note_stuck(ready)
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
@@ -155,9 +178,9 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         elif drain_has_work and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        if idle is not None and self._stays_idle(idle, basis):
+        if idle is not None and not self.is_steering_due(settings) and self._stays_idle(idle, basis):
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
-        return self._plan(snapshot, basis, excluded, generation, settings.max_plan_seconds)
+        return self._plan(snapshot, basis, excluded, generation, settings)
 
     def _valid(self, ready: _MadePlan, now: PlanBasis, snapshot: Snapshot,
                sleep_interval: float) -> Optional[_MadePlan]:
@@ -266,13 +289,20 @@ class AutoPlanner:
         topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
+        if execution.kind == STEER and not self._wants_steering(settings):
+            return _planning("the options have changed")
+        if execution.kind != STEER and self.is_steering_due(settings):
+            return _planning("the OSDs have changed: shards that are copied anyway come first")
         executed = self._executed
         if execution.sent_moves:
             self._fruitless = 0
         if executed is None:
             return None
-        progress = Progress(snapshot, traffic, execution.wanted, execution.moved)
-        reason = why_new(executed.basis, now, progress.checks)
+        checks = PLAN_CHECKS
+        if execution.kind != STEER:   # what it moves is not predicted
+            progress = Progress(snapshot, traffic, execution.wanted, execution.moved)
+            checks = progress.checks
+        reason = why_new(executed.basis, now, checks)
         if reason is None:
             return None
         if reason.urgency == SETTLED:
@@ -306,9 +336,31 @@ class AutoPlanner:
         needs_space = bool(full_osds(snapshot))
         if not needs_space:
             self._fruitless = 0   # it counts plans that were to make space
+        topology = basis.unsettled, snapshot.crush_version
+        self._steering.observe(snapshot, topology, self._clock())
         if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
+
+    def _steering_left(self, settings: Settings) -> Optional[float]:
+        """Returns the seconds until shards may be steered, None if they must not be."""
+        now = self._clock()
+        if not is_open(settings, now):   # drains are planned outside the window, too
+            return None
+        return self._steering.seconds_left(settings, now)
+
+    def is_steering_due(self, settings: Settings) -> bool:
+        """Returns True if a plan is to be made that steers shards."""
+        left = self._steering_left(settings)
+        return left is not None and left <= 0.0
+
+    def _wants_steering(self, settings: Settings) -> bool:
+        """Returns True if no option by which shards were steered last has been switched off, and
+        the window is open."""
+        recovery, placement = self._steers
+        if not settings.steers or not is_open(settings, self._clock()):
+            return False
+        return settings.steer_recovery >= recovery and settings.hold_placement >= placement
 
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
@@ -334,12 +386,16 @@ class AutoPlanner:
         return why_new(balanced, now, LARGE_CHECKS) is None
 
     def _plan(self, snapshot: Snapshot, basis: PlanBasis, excluded: ExcludedPgs, generation: int,
-              max_seconds: float) -> NextStep:
+              settings: Settings) -> NextStep:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
-        settling = self._wait_to_settle("the cluster has just changed")
-        if settling is not None:
-            return NextStep(settling)
         now = self._clock()
+        steering_left = self._steering_left(settings)
+        is_steering = self.is_steering_due(settings)
+        settling = None if is_steering else self._wait_to_settle("the cluster has just changed")
+        if settling is not None:
+            if steering_left is not None and settling.seconds is not None:
+                settling = settling._replace(seconds=min(settling.seconds, steering_left))
+            return NextStep(settling)
         failure = self._plan_service.last_failure("")
         if failure is not None and self._submitted:
             self._backoff.failed(now)
@@ -360,10 +416,17 @@ class AutoPlanner:
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
             least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
+        if is_steering:
+            self._steers = settings.steer_recovery, settings.hold_placement
+            # of balancing, even if only drains are planned otherwise: it has its own scope
+            options = automatic_options(
+                settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
+                    steering=self._steering.what(settings, snapshot))
         if generation == self._generation and self._plan_service.submit_automatic(
-                snapshot, options, max_seconds, done):
+                snapshot, options, settings.max_plan_seconds, done):
             self._submitted = True
-            self._planned_at = now
+            if not is_steering:
+                self._planned_at = now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
 

@@ -28,7 +28,7 @@ from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
+from ..plan.model import CANCEL, DRAIN, STEER, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
@@ -53,6 +53,9 @@ _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read a
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
 _SHORTEST_SECONDS = 1.0
 _TOLERANCE_SECONDS = 1.0
+#: The longest round while shards that are copied anyway may get other targets: they have to before
+#: they begin to arrive.
+_STEERING_SECONDS = 15.0
 #: At most so many changes are sent at a time. No limit of movement binds changes that copy no
 #: data, and the monitors put a batch into one map.
 _MOST_CHANGES = 1000
@@ -182,7 +185,8 @@ class Balancer:
                 withheld=self._withheld,
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
-                drains=self.drains.status)
+                drains=self.drains.status,
+                steered=self._automatic.steered)
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -404,17 +408,18 @@ class Balancer:
                         is_needed: bool) -> float:
         """Refreshes the view if that is needed, and decides nothing. Returns the seconds until the
         next round."""
-        if not is_needed and self.execution is not None:
+        is_for_steering = settings.steers and self._is_early()   # to see whether OSDs have changed
+        if not is_needed and not is_for_steering and self.execution is not None:
             is_needed = self.observer.is_behind(summary)
         if not is_needed and self.dispatcher.is_watched:
             is_needed = not self._is_early()
         if is_needed:
             self._update_view(summary, settings)
         left = self._round.seconds_left(self._clock())   # it came early or had no work
-        if left > _TOLERANCE_SECONDS:
-            return left
-        self._round.begin(self._clock(), settings.sleep_interval)
-        return max(_SHORTEST_SECONDS, settings.sleep_interval)
+        if left <= _TOLERANCE_SECONDS:
+            self._round.begin(self._clock(), settings.sleep_interval)
+            left = max(_SHORTEST_SECONDS, settings.sleep_interval)
+        return min(left, _STEERING_SECONDS) if settings.steers else left
 
     def _whole_round(self, summary: ClusterSummary, settings: Settings) -> float:
         """Reads the whole cluster, and acts on it."""
@@ -444,7 +449,7 @@ class Balancer:
             delay = min(delay, _WATCHED_SECONDS)
         delay = max(_SHORTEST_SECONDS, delay)
         self._round.begin(now, delay)
-        return delay
+        return min(delay, _STEERING_SECONDS) if settings.steers else delay
 
     def _is_off(self, settings: Settings) -> bool:
         """Returns True if nothing may be sent: no balancing, no drain and no named plan."""
@@ -487,6 +492,10 @@ class Balancer:
             return True
         if is_free and state == PLANNING and self._automatic.is_planning:
             return False
+        if settings.steers and observer.has_placement_changed(summary):
+            return True
+        if self._is_to_give_way(settings):
+            return True
         if self._is_early():
             return False
         if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:
@@ -496,6 +505,13 @@ class Balancer:
         elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
         return observer.is_due(summary, settings, state, self._automatic.is_retry_due)
+
+    def _is_to_give_way(self, settings: Settings) -> bool:
+        """Returns True if an automatic execution has to end because shards are to be steered."""
+        execution = self.execution
+        if execution is None or execution.name or execution.kind == STEER:
+            return False
+        return self._automatic.is_steering_due(settings)
 
     # -- refresh -------------------------------------------------------------------------------
 
@@ -677,6 +693,8 @@ class Balancer:
             return _COME_IN_BETWEEN
         if execution.name:
             self._end_episode(ending)
+        elif execution.has_sent_nothing and execution.kind == STEER:
+            self._automatic.forget_steered()   # balancing plans otherwise
         elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
@@ -716,6 +734,9 @@ class Balancer:
         """Returns the state if nothing may go now, None if the execution waits for nothing more.
         Drops changes that have waited too long."""
         dispatcher = self.dispatcher
+        if execution.kind == STEER:   # other plans may have to relieve what is full
+            execution.apply(ExecutionUpdate(
+                dropped=[DroppedChange(change, why.reason) for change, why in decision.waiting]))
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
         pending = dispatcher.pending.entries
@@ -756,7 +777,7 @@ class Balancer:
         is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
-                          waiting=decision.waiting)
+                          waiting=() if execution.kind == STEER else decision.waiting)
         now = self._clock()
         wait = wait_until(
             codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",
@@ -772,7 +793,7 @@ class Balancer:
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         most = max(_MOST_CHANGES, settings.max_moves_per_round)
-        batch = dispatcher.still_allowed(decision.send[:most], before, is_motionless)
+        batch = dispatcher.still_allowed(execution, decision.send[:most], before)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers

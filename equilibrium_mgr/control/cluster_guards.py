@@ -110,8 +110,8 @@ class ClusterGuards:
         """Returns the first guard that holds, by the newest readings, or None. `drains_only`: the
         next plan only drains OSDs, at any time."""
         self.observe_builtin(builtin_active)
-        is_motionless = execution is not None and execution.is_motionless
-        if not is_motionless:
+        is_unguarded = execution is not None and execution.is_unguarded
+        if not is_unguarded:
             is_named = execution is not None and bool(execution.name)
             guard = None
             if not drains_only and not is_named:
@@ -119,10 +119,10 @@ class ClusterGuards:
             guard = guard or self._start_delay(settings)
             if guard is not None:
                 return guard
-        guard = cluster_guard(osd_map, mon_connected, builtin_active, is_motionless)
+        guard = cluster_guard(osd_map, mon_connected, builtin_active, is_unguarded)
         if guard is not None:
             return guard._replace(state=BLOCKED)
-        if is_motionless:
+        if is_unguarded:
             return None
         now = self._clock()
         return wait_until(

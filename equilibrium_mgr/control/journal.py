@@ -330,7 +330,7 @@ class Journal:
                 begun_at = episode.started_at
                 if not episode.moves:   # else it is stored already
                     self._store.put(EPISODE, episode._asdict())
-            shards = {change.pgid: change.shards for change in moving(batch, before)}
+            shards = {change.pgid: change.shards for change in moving(kind, batch, before)}
             rows = []
             for change in batch:
                 pgid = change.pgid

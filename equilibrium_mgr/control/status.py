@@ -20,6 +20,7 @@ from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .journal import Episode
+from .steering import Steered
 
 _NOTHING_YET = "nothing of it has arrived yet"
 #: Codes of states in which nothing moves, or nobody can see that it does. Without a monitor data
@@ -59,6 +60,7 @@ class BalancerStatus(NamedTuple):
     mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()
+    steered: Optional[Steered] = None   # while shards whose targets were chosen are on their way
 
     def progress_ratio(self) -> Optional[float]:
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per

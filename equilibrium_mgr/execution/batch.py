@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import (
-    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, takes_back)
+    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, STEER, PgChange, takes_back)
 from ..runtime.time_slice import piecewise
 from ..snapshot import reason_codes as codes
 from ..snapshot.immovable_reasons import OF_RULE, TRANSIENT, untrusted_state
@@ -87,9 +87,9 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
             continue
         if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:
             pg = pg._replace(immovable=untrusted_state(pg.state))
-        candidate = state.candidate(pg, change, urgent.get(change.pgid))
+        candidate = state.candidate(pg, change, urgent.get(change.pgid), kind == STEER)
         void = _void(snapshot, candidate)
-        if void is None and kind in MOTIONLESS and not candidate.moves_nothing:
+        if void is None and kind in MOTIONLESS and not candidate.adds_no_copy:
             void = "its data has moved meanwhile"
         if void is not None:
             found.dropped.append(DroppedChange(change, void))

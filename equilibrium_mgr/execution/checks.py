@@ -313,25 +313,30 @@ class Check(NamedTuple):
 
 
 _MOVABLE = Check("movable", pg_is_immovable)
+_TARGET = Check("OSD", target_cannot_take)
+_STATISTICS = Check("statistics", osd_is_silent)
+_FILL_LIMIT = Check("fill_limit", target_is_full)
+_UPMAP_ITEMS = Check("max_upmap_items", upmap_items_are_used_up)
+_PGS_PER_OSD = Check("PGs per OSD", target_has_too_many_pgs)
 #: In the order in which they run.
 CHECKS: Tuple[Check, ...] = (
     Check("health", pool_is_blocked),
     _MOVABLE,
     Check("in flight", pg_is_in_flight),
-    Check("OSD", target_cannot_take),
-    Check("statistics", osd_is_silent),
+    _TARGET,
+    _STATISTICS,
     Check("scrub", pg_is_busy),
     Check("pg_cooldown", pg_is_cooling),
     Check("relief first", is_reserved_for_relief, of_batch=True),
     Check("pg_num", osd_is_needed_by_steps),
-    Check("fill_limit", target_is_full),
+    _FILL_LIMIT,
     Check("max_moves_per_round", moves_of_round_are_used_up, of_batch=True),
     Check("max_misplaced_ratio", misplaced_budget_is_used_up),
     Check("max_backfills_per_osd", backfills_of_osd_are_used_up),
     Check("max_transit_ratio", traffic_of_osd_is_used_up),
     Check("fullest meanwhile", target_would_be_fullest),
-    Check("max_upmap_items", upmap_items_are_used_up),
-    Check("PGs per OSD", target_has_too_many_pgs))
+    _UPMAP_ITEMS,
+    _PGS_PER_OSD)
 
 
 #: A change that moves nothing waits until it is known where the PG's data is, and for nothing else:
@@ -339,8 +344,15 @@ CHECKS: Tuple[Check, ...] = (
 _CHECKS_WITHOUT_MOTION: Tuple[Check, ...] = (_MOVABLE,)
 
 
+#: A change that redirects shards adds no copy and misplaces nothing, but fills its targets.
+_CHECKS_OF_STEERING: Tuple[Check, ...] = (
+    _MOVABLE, _TARGET, _STATISTICS, _FILL_LIMIT, _UPMAP_ITEMS, _PGS_PER_OSD)
+
+
 def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     """Returns the checks that bind a change. No other function decides that."""
+    if candidate.redirects:
+        return _CHECKS_OF_STEERING
     return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
 
 

@@ -12,7 +12,7 @@ from typing import (
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
+from ..plan.model import MOTIONLESS, STEER, UNDO, PgChange, moves_nothing, takes_back, topology_of
 from ..plan.options import HARD_SHARE
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
@@ -331,17 +331,18 @@ class UpmapDispatcher:
         called before the wait for answers, which takes up to _SEND_TIMEOUT_SECONDS. Raises
         NotReady.
         """
-        batch = self.still_allowed(batch, before, execution.is_motionless)
+        batch = self.still_allowed(execution, batch, before)
         if not batch:
             return SentBatch(before)
         now = self._clock()
-        moved = moving(batch, before)
+        moved = moving(execution.kind, batch, before)
         with permit as is_permitted:
             if not is_permitted:
                 return None
             # counted before they are sent, so that the throttle counts them even if that fails
             for change in moved:
                 self.pending.add(change, before, now)
+            if moved or execution.kind == STEER:
                 self.is_watched = True
             handed_over = self._gateway.submit_upmaps(batch)
         try:
@@ -357,17 +358,18 @@ class UpmapDispatcher:
                        len(result.unanswered))
         execution.apply(result)
         self._account(execution, moved, result, before, snapshot)
-        self._start_waits(result, before, snapshot, now)
+        self._start_waits(execution, result, before, snapshot, now)
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
-    def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
-                      is_motionless: bool) -> Sequence[PgChange]:
+    def still_allowed(self, execution: Execution, batch: Sequence[PgChange],
+                      before: Snapshot) -> Sequence[PgChange]:
         """Returns the changes of the batch that the newest osdmap still allows.
 
         Another osdmap may come while one is read. If they keep coming, a summary must agree on OSDs
         and flags.
         """
         gateway = self._gateway
+        is_motionless = execution.is_motionless
         for left in reversed(range(_MOST_MAPS)):
             now = gateway.at_newest_map(before)
             batch = gateway.without_remapped(batch, before)
@@ -381,7 +383,8 @@ class UpmapDispatcher:
                 is_newest = has_same_states(now, summary) and _has_no_more_flags(now, summary)
             if is_newest:
                 guard = cluster_guard(now, gateway.have_mon_connection(),
-                                      gateway.builtin_balancer_active(), is_motionless)
+                                      gateway.builtin_balancer_active(),
+                                      execution.is_unguarded)
                 return batch if guard is None else ()
         return ()
 
@@ -447,13 +450,13 @@ class UpmapDispatcher:
         self.rejected = {**self.rejected, pgid: Rejection(
             reason, str(self._gateway.max_pg_shards()), at, withheld_by=tuple(limits))}
 
-    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
-                     sent_at: float) -> None:
+    def _start_waits(self, execution: Execution, result: ExecutionUpdate, before: Snapshot,
+                     snapshot: Snapshot, sent_at: float) -> None:
         """Starts the cooldown of PGs that move, also of those whose items were kept in part.
 
         Starts the backoff if nothing was kept and the topology is the same.
         """
-        moved = moving(result.sent, before)
+        moved = moving(execution.kind, result.sent, before)
         self.corrections.expect(moved, before)
         pgids = [change.pgid for change in moved]
         for dropped in result.rejected:
@@ -471,9 +474,12 @@ class UpmapDispatcher:
             self.backoff.failed(self._clock())
 
 
-def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
-    """Returns the changes that copy shards, by the PGs as they were in `before`."""
-    found = []
+def moving(kind: str, batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
+    """Returns the changes that copy shards which were not copied anyway, by the PGs as they were in
+    `before`. `kind`: of the plan."""
+    found: List[PgChange] = []
+    if kind in MOTIONLESS:
+        return found
     for change in batch:
         pg = before.pgs[change.pgid]
         if not moves_nothing(pg, change.up_after, before.is_positional(pg)):

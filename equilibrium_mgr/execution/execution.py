@@ -14,7 +14,7 @@ from typing import (
     Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
-from ..plan.model import BALANCE, MOTIONLESS, PgChange
+from ..plan.model import BALANCE, MOTIONLESS, STEER, UNGUARDED, PgChange
 from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot, UpmapItems
@@ -224,8 +224,13 @@ class Execution:
 
     @property
     def is_motionless(self) -> bool:
-        """True if no change of it moves data (plan/model.py)."""
+        """True if no change of it copies what is not copied anyway (plan/model.py)."""
         return self.kind in MOTIONLESS
+
+    @property
+    def is_unguarded(self) -> bool:
+        """True if flags do not stop it."""
+        return self.kind in UNGUARDED
 
     @property
     def has_sent_nothing(self) -> bool:
@@ -243,8 +248,11 @@ class Execution:
         """Returns one sentence for after a batch."""
         if not self.is_motionless:
             return f"{self.sent_moves} of {self.planned_moves} shards sent"
-        return (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
-                f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
+        changed = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
+                   f" {plural(self.planned_pgs, 'PG')} are changed")
+        if self.kind == STEER:
+            return f"{changed}; no more data moves than before"
+        return f"{changed}; no data moves"
 
     def summary(self) -> Dict[str, Any]:
         """Returns JSON-ready figures for `status`."""

@@ -36,9 +36,9 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
 
 
 def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection: bool,
-                  builtin_balancer_active: bool, motionless: bool = False) -> Optional[Verdict]:
-    """Returns the first reason why nothing at all may be sent, or None. `motionless`: asked for
-    changes that move no data, which only need a monitor that keeps them."""
+                  builtin_balancer_active: bool, unguarded: bool = False) -> Optional[Verdict]:
+    """Returns the first reason why nothing at all may be sent, or None. `unguarded`: asked for
+    changes that end movements, which only need a monitor that keeps them."""
     if not have_mon_connection:
         return Verdict(codes.NO_MONITOR, NO_CONNECTION)
     if osd_map.flags is None or osd_map.min_compat_client is None:
@@ -46,7 +46,7 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
     refused = upmap_refused(osd_map.min_compat_client)
     if refused:
         return Verdict(codes.OLD_CLIENTS, refused)
-    if motionless:
+    if unguarded:
         return None
     for flag in _STOP_FLAGS:
         if flag in osd_map.flags:

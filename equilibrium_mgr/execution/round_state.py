@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Collection, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..plan.model import PgChange, moves_nothing
+from ..plan.model import PgChange, moves_nothing, redirects
 from ..plan.options import effective_fill_limit
 from ..plan.usage import share_limits
 from ..settings import Settings
@@ -46,6 +46,12 @@ class Candidate(NamedTuple):
     losses: Tuple[int, ...]       # OSDs that lose one
     relieves: Optional[int] = None   # the OSD above nearfull that it relieves urgently
     moves_nothing: bool = False   # it copies no shard (plan/model.py)
+    redirects: bool = False       # it copies only shards that are copied anyway (the same)
+
+    @property
+    def adds_no_copy(self) -> bool:
+        """Returns True if it copies nothing that is not copied anyway."""
+        return self.moves_nothing or self.redirects
 
     @property
     def osds(self) -> Tuple[int, ...]:
@@ -125,13 +131,24 @@ class ThrottleState:
         #: OSD → the changing pool whose next steps need it
         self.needed_by_steps = needed_by_steps(snapshot)
 
-    def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Candidate:
-        """Returns the change with its PG.
+    def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int],
+                  steers: bool = False) -> Candidate:
+        """Returns the change with its PG. `steers`: it may only redirect shards.
 
         A cancelled move can have completed in the meantime. Its shards must then be copied back.
         """
         positional = self.snapshot.is_positional(pg)
         gains, losses = shard_changes(pg.up, change.up_after, positional)
+        if steers:
+            is_held = {*pg.holders}
+            ends_motion = moves_nothing(pg, change.up_after, positional)
+            return Candidate(
+                change=change,
+                pg=pg,
+                gains=tuple([osd for osd in gains if osd not in is_held]),
+                losses=losses,
+                moves_nothing=ends_motion,
+                redirects=ends_motion or redirects(pg, change.up_after, positional))
         is_motionless = moves_nothing(pg, change.up_after, positional)
         if not is_motionless and change.shards < len(gains):
             change = change._replace(shards=len(gains))
@@ -181,6 +198,8 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         gains = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.gains]
         losses = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.losses]
+        if candidate.redirects:   # nothing leaves its last targets before the monitor keeps it
+            losses = []
         self.traffic.add(gains, losses)
         if self._shards is not None:
             self._shards.update(candidate.gains)

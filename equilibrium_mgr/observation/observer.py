@@ -129,6 +129,13 @@ class ClusterObserver:
         waits_for_change = state == BLOCKED or self.is_awaiting
         return not waits_for_change
 
+    def has_placement_changed(self, summary: ClusterSummary) -> bool:
+        """Returns True if CRUSH places data otherwise than at the snapshot that the loop has
+        decided on."""
+        if self._decided_on is None:
+            return True
+        return _placement(self._decided_on[0]) != _placement(summary)
+
     def summary(self) -> ClusterSummary:
         """Returns a summary of the cluster with all that can forbid movement, and puts its figures
         into the view. Raises NotReady."""
@@ -312,6 +319,12 @@ def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
     pg_nums = {pool: one.pg_num for pool, one in summary.pools.items()}
     osds = {number: _limits_of(osd) for number, osd in summary.osds.items()}
     return summary.crush_version, pg_nums, osds, _troubles(summary)
+
+
+def _placement(summary: ClusterSummary) -> Tuple[Any, ...]:
+    """Returns a fingerprint of what decides where CRUSH places data."""
+    weights = {number: (osd.is_in, osd.reweight) for number, osd in summary.osds.items()}
+    return summary.crush_version, weights
 
 
 def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:

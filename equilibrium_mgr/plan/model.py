@@ -14,16 +14,20 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..snapshot import pg_states
-from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
+from ..snapshot.model import (
+    Pg, Snapshot, UpmapItems, is_same_placement, pool_of, shard_changes)
 from .options import AIMS
 
 
-KINDS = BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
-    "balance", "undo", "cancel", "freeze", "repair", "drain")
+KINDS = BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN, STEER = (
+    "balance", "undo", "cancel", "freeze", "repair", "drain", "steer")
 
-#: Plans of these kinds move no data: flags, degraded PGs and limits of movement do not stop them.
-#: Changes that would move data after all are dropped.
-MOTIONLESS = frozenset((CANCEL, FREEZE))
+#: Plans of these kinds copy nothing that is not copied anyway: degraded PGs and limits of movement
+#: do not stop them. Changes that would copy more after all are dropped.
+MOTIONLESS = frozenset((CANCEL, FREEZE, STEER))
+
+#: Flags and the built-in balancer do not stop plans of these kinds, which only end movements.
+UNGUARDED = frozenset((CANCEL, FREEZE))
 
 #: Plans of these kinds revert changes, which automatic balancing would make again.
 TAKE_BACK = frozenset((UNDO, CANCEL))
@@ -64,6 +68,35 @@ def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
         return len(holders) == len(up) and _ends_motion(holders, up, up_after)
     osds = set(up_after)
     return len(osds) == len(up_after) and osds.issubset((*holders, *up))
+
+
+#: A shard has begun to arrive if less than this ratio of its bytes is still to be copied.
+_BEGUN_RATIO = 0.85
+
+
+def least_uncopied(pg: Pg) -> float:
+    """Returns the ratio of its bytes that is still to be copied, of the shard of the PG that has
+    come farthest; 1 if none is on its way."""
+    return min([pg.uncopied.get(osd, pg.uncopied_ratio)
+                for osd in pg.up if osd not in pg.holders], default=1.0)
+
+
+def has_begun(pg: Pg) -> bool:
+    """Returns True if a shard of the PG has begun to arrive: with another target Ceph would copy it
+    from the beginning, with the same target it goes on."""
+    return least_uncopied(pg) < _BEGUN_RATIO
+
+
+def redirects(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
+    """Returns True if a change to this up set copies no more shards than are copied anyway, and
+    none of them has begun to arrive."""
+    if not pg.is_moving or has_begun(pg):
+        return False
+    holders = pg.holders
+    if positional and len(holders) != len(up_after):
+        return False
+    coming = shard_changes(holders, pg.up, positional)[0]
+    return len(shard_changes(holders, up_after, positional)[0]) <= len(coming)
 
 
 def _certain_holders(pg: Pg, positional: bool) -> Tuple[int, ...]:

@@ -5,7 +5,7 @@ Which OSDs may give shards, and which may get some, by names in the CRUSH hierar
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.formatting import named
@@ -37,6 +37,16 @@ MOVE_LIMIT = "the limit of moves is reached"
 BYTE_LIMIT = "the limit of bytes is reached"
 
 
+class Steering(NamedTuple):
+    """The shards that a plan of kind STEER may touch (planner/steering.py)."""
+
+    rebuilt: bool = True   # those that no OSD holds, and others of the same PG
+    moved: bool = True     # those of PGs that move and lack none
+    at_rest: FrozenSet[str] = frozenset()   # pgids: only these may be held where their data is
+    #: OSDs that have come back: they may have data of PGs that come to them
+    returned: FrozenSet[int] = frozenset()
+
+
 class PlanOptions(NamedTuple):
     """Options of one plan; None means unlimited."""
 
@@ -56,6 +66,9 @@ class PlanOptions(NamedTuple):
     least_gain: float = 0.0               # ratio; above 0 the plan follows drift, with few bytes
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
+    steering: Optional[Steering] = None   # only chooses targets of shards that move anyway
+    #: pgid → the OSDs that its shards may leave; no other PG moves. None: all may
+    only: Optional[Mapping[str, FrozenSet[int]]] = None
     #: the moves that sources, targets, pools and classes allow, in words; empty: all moves
     limited_to: str = ""
 

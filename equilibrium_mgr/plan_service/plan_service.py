@@ -10,20 +10,23 @@ from functools import partial
 from typing import (
     Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
 
+from ..crush.placement import NO_OSD
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import PgChange, Plan, Usage, resting_on
-from ..plan.options import PlanOptions
-from ..plan.placement import placement
+from ..plan.options import PlanOptions, Steering
+from ..plan.placement import Placement, placement
 from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.bound.changed import ChangeFigures, change_figures
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
+from ..planner.steering import steered_shards, steering_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.change import Changes, with_pg_num
 from ..what_if.failure import (
-    Failure, Recovery, TypeFailures, pgs_by_osd, recovery_from, usage_of, worst_failures)
+    Failure, Recovery, TypeFailures, at_failure, highest_moment, pgs_by_osd, recovery_from,
+    usage_of, worst_failures)
 
 #: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10
@@ -52,6 +55,16 @@ class FailureQuestion(NamedTuple):
     head: str = ""               # stored head of the plan: another plan may get its name
 
 
+class SteeredRecovery(NamedTuple):
+    """The consequences of a failure if shards that are copied anyway get other targets."""
+
+    plan: Plan           # of kind STEER
+    elsewhere: int       # shards that come to other OSDs than CRUSH's
+    held: int            # shards that stay where their data is
+    copied_shards: int
+    peak: Tuple[Optional[float], Optional[int]]   # as `highest_moment`
+
+
 class FailureAnswer(NamedTuple):
     """The consequences of a failure: `recovery`, or `worst` for each failure domain."""
 
@@ -63,6 +76,9 @@ class FailureAnswer(NamedTuple):
     before: Usage                       # of the placement before the failure
     recovery: Optional[Recovery]
     worst: Optional[Dict[str, TypeFailures]]
+    #: of `recovery`: the highest moment if CRUSH alone decides, and with steering
+    peak: Tuple[Optional[float], Optional[int]] = (None, None)
+    steered: Optional[SteeredRecovery] = None
 
 
 class ChangeAnswer(NamedTuple):
@@ -215,6 +231,8 @@ class PlanService:
         failure = question.failure
         recovery = None
         worst = None
+        steered = None
+        peak: Tuple[Optional[float], Optional[int]] = (None, None)
 
         def count(computed: int) -> bool:
             self.computed_failures = computed
@@ -226,6 +244,8 @@ class PlanService:
             else:
                 recovery = recovery_from(placed, failure, pgs_by_osd(placed),
                                          gateway.up_sets_without)
+                peak = highest_moment(placed, recovery.up)
+                steered = _steered(placed, recovery)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
@@ -236,7 +256,9 @@ class PlanService:
                 degraded_pgs=degraded,
                 before=usage_of(placed),
                 recovery=recovery,
-                worst=worst)
+                worst=worst,
+                peak=peak,
+                steered=steered)
 
     def _ask(self, question: Hashable, name: str,
              compute: Callable[[], _Answer]) -> Union[_Answer, str, None]:
@@ -356,6 +378,8 @@ class PlanService:
         """Makes a plan, with its basis in the osdmap."""
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
+        if options.steering is not None:
+            planner = steering_plan
         options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards().most)
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
@@ -402,3 +426,19 @@ class PlanService:
                 return False
             return time.monotonic() - started < max_seconds
         return ask
+
+
+def _steered(placed: Placement, recovery: Recovery) -> SteeredRecovery:
+    """Returns the consequences of a failure if shards get other targets than CRUSH's."""
+    snapshot = at_failure(placed, recovery)
+    options = PlanOptions(steering=Steering(at_rest=frozenset(recovery.up)))
+    plan = steering_plan(snapshot, options)
+    up = dict(recovery.up)
+    for change in plan.changes:
+        up[change.pgid] = change.up_after
+    copied = 0
+    for pgid, osds in up.items():
+        holders = {NO_OSD, *snapshot.pgs[pgid].holders}
+        copied += len([osd for osd in osds if osd not in holders])
+    elsewhere, held = steered_shards(plan, snapshot)
+    return SteeredRecovery(plan, elsewhere, held, copied, highest_moment(placed, up))

@@ -132,6 +132,26 @@ _LEAST_MOTION = Weights(
     prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
     count_move_budget=0.0, pool_space_budget=0.03, near_space=0.0)
 
+#: The aim of searches for targets of shards that are copied anyway: their bytes cost next to
+#: nothing. Only planner/steering.py asks for it.
+STEERED = "steered"
+_PRICE = 0.001   # as a ratio of the usual price
+
+
+def _steered(weights: Weights) -> Weights:
+    """Returns the weights with bytes at next to no price and without budgets. Worth is in bytes
+    moved, so that it rises as the price falls."""
+    return weights._replace(
+        prices=tuple([_PRICE * price for price in weights.prices]),
+        tightening_price=_PRICE * weights.tightening_price,
+        usable_value=weights.usable_value / _PRICE,
+        far_usable_value=weights.far_usable_value / _PRICE,
+        count_move_budget=1.0,
+        pool_space_budget=1.0,
+        far_move_budget=1.0,
+        least_far_move_budget=1.0)
+
+
 #: Per aim the weights of each search. If searches are cheap, all of them run and are scored. The
 #: later ones differ in the weights of tightening, because nobody can predict which ends best. The
 #: default aim also has the cheapest weights of the other aims: no plan of theirs is better in all.
@@ -153,6 +173,7 @@ AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
         _EVEN._replace(underfull_weight=0.1, count_weight=0.03),
         _EVEN._replace(underfull_weight=0.1, phases=(UTILIZATION, PRESSURE, UTILIZATION))),
     "least-motion": (_LEAST_MOTION,),
+    STEERED: (_steered(_SPACE), _steered(_EVEN._replace(return_value=_SPACE.return_value))),
 }
 
 #: Per aim the weights of the score.
@@ -160,6 +181,7 @@ AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
     "space": ScoreWeights(),
     "even": ScoreWeights(free_space=0.0, min_free_space=0.0, max_utilization=20.0),
     "least-motion": ScoreWeights(),
+    STEERED: ScoreWeights(*[weight / _PRICE for weight in ScoreWeights()]),
 }
 
 

@@ -133,8 +133,10 @@ class PlannedChanges:
         self.moves: List[Move] = []
         self.changes: List[PgChange] = []
 
-    def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
-        """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
+    def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]],
+            copied: Optional[int] = None) -> None:
+        """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves. `copied`:
+        shards that it copies, if these are not as many."""
         pool = self._snapshot.pools[pg.pool]
         raw = pg.raw
         self.add_moves(pg, wanted, pairs)
@@ -146,7 +148,7 @@ class PlannedChanges:
             up_before=pg.up,
             up_after=wanted,
             items=items_for(raw, wanted),
-            shards=len(pairs),
+            shards=len(pairs) if copied is None else copied,
             shard_bytes=pg.shard_bytes,
             objects=pg.objects,
             uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted))

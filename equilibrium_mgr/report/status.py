@@ -66,6 +66,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("draining:", data["drains"]["sentence"]),
         ("progress:", _progress_text(data)),
         ("moving:", moving_text(data["moving"])),
+        ("steered:", _steered_text(data["steered"])),
         ("clients:", _clients_text(data["client_latency"])),
         ("backfills:", _backfills_text(data["stacked_backfills"])),
         ("misplaced:", _misplaced_text(data)),
@@ -213,6 +214,16 @@ def _clients_text(latency: Optional[Data]) -> str:
     if latency["before_seconds"] is not None:
         text += f", {1000.0 * latency['before_seconds']:.1f} ms before these moves"
     return f"{text}, at {plural(latency['osds'], 'OSD')} of theirs"
+
+
+def _steered_text(steered: Optional[Data]) -> str:
+    """Returns what was chosen for shards that are copied anyway."""
+    if steered is None:
+        return ""
+    return (f"{plural(steered['elsewhere_shards'], 'shard')} go to other OSDs than CRUSH's,"
+            f" {steered['held_shards']} stay where their data is: the fullest OSD will be at"
+            f" {format_percent(steered['max_utilization'])}%, by CRUSH alone at"
+            f" {format_percent(steered['max_utilization_by_crush'])}%")
 
 
 def _backfills_text(stacked: Mapping[int, int]) -> str:
@@ -403,6 +414,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "mispredicted": _mispredicted_json(status, view),
         "window": _window_json(settings, now),
         "drains": drains_json(status.drains),
+        "steered": status.steered._asdict() if status.steered is not None else None,
         "look_started": look_started,
         "options": [],
         "left_out": [],

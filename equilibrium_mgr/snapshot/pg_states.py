@@ -99,6 +99,10 @@ STUCK = LOST | FULL
 TROUBLES = SHORT | FULL
 #: A PG with all its copies where it wants them has both: `clean` excludes SHORT and REMAPPED.
 WHOLE = frozenset((ACTIVE, CLEAN))
+#: A PG in one of these keeps its targets: it is not backfilled, or its new OSDs may have data.
+UNSTEERABLE = LOST | UNREPORTED | UNTRUSTED | frozenset((
+    RECOVERING, RECOVERY_WAIT, RECOVERY_TOOFULL, "recovery_unfound", "backfill_unfound",
+    ACTIVATING))
 #: The states that `moves` shows, the most telling first.
 SHOWN = tuple([name for name, meanings in STATES.items() if "hidden" not in meanings])
 

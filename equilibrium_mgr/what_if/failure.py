@@ -21,7 +21,7 @@ from ..plan.options import osd_id
 from ..plan.placement import Placement, move_shards
 from ..plan.usage import class_usage, counted_usage, recount
 from ..runtime.time_slice import give_way, piecewise
-from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems
+from ..snapshot.model import Osd, Pg, Pool, Snapshot, SnapshotPgs, UpmapItems
 from ..snapshot.upmap_items import apply_items
 
 
@@ -200,6 +200,7 @@ class Recovery(NamedTuple):
     #: shards have been copied
     inactive: Mapping[int, int]
     after: Usage                      # of the surviving OSDs
+    up: Mapping[str, Osds]            # pgid → up set then, of the PGs that move
 
     @property
     def fullest(self) -> Tuple[Optional[float], Optional[int]]:
@@ -232,6 +233,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     undersized: Counter[int] = Counter()   # by pool id, as the other two
     lost: Counter[int] = Counter()
     inactive: Counter[int] = Counter()
+    up: Dict[str, Osds] = {}
     for pgid, osds in piecewise(mapped.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         number = pg.pool
@@ -250,6 +252,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
                 undersized[number] += 1
         if after == before:
             continue
+        up[pgid] = after
         recount(shards[number], pool, pgid, before, after)
         gained, left_behind = move_shards(used, pg, before, after, pool)
         for osd in gained:
@@ -267,7 +270,63 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         undersized=undersized,
         lost=lost,
         inactive=inactive,
-        after=usage_of(Placement(survivors, {}, used, shards)))
+        after=usage_of(Placement(survivors, {}, used, shards)),
+        up=up)
+
+
+def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
+    """Returns the cluster at the moment when the failed OSDs are out and nothing is copied yet."""
+    snapshot = placed.snapshot
+    failed = recovery.failure.osds
+    pgs = SnapshotPgs(snapshot.pgs)
+    moving: Dict[str, Pg] = {}
+    for pgid, after in piecewise(recovery.up.items(), _PGS_A_PIECE):
+        pg = snapshot.pgs[pgid]
+        before = placed.up(pg)
+        left = tuple([osd for osd in before if osd not in failed])
+        state = _MOVES
+        if len(left) < len(before):
+            state = _LACKS
+        if snapshot.is_positional(pg):
+            left = tuple([NO_OSD if osd in failed else osd for osd in before])
+        # CRUSH chooses these: monitors have dropped items that name a failed OSD
+        moving[pgid] = pg._replace(
+            raw=after, up=after, acting=left, holders=left, doubtful_holders=False, state=state,
+            uncopied_ratio=1.0, uncopied={})
+    pgs.update(moving)
+    pgs.moving = moving
+    osds: Dict[int, Osd] = {}
+    for osd in snapshot.osds.values():
+        if osd.id in failed:
+            osds[osd.id] = osd._replace(up=False, is_in=False, reweight=0.0)
+        else:
+            more = recovery.used[osd.id] - osd.target_bytes
+            osds[osd.id] = osd._replace(inbound_bytes=osd.inbound_bytes + more)
+    return snapshot._replace(pgs=pgs, osds=osds)
+
+
+#: States of PGs that wait to be copied.
+_MOVES = "active+remapped+backfill_wait"
+_LACKS = "active+undersized+degraded+remapped+backfill_wait"
+
+
+def highest_moment(placed: Placement,
+                   up: Mapping[str, Osds]) -> Tuple[Optional[float], Optional[int]]:
+    """Returns (the highest utilization on the way to these up sets, a ratio, and its OSD): if all
+    that comes is there before anything has left. None for both without OSDs."""
+    snapshot = placed.snapshot
+    used = dict(placed.used)
+    for pgid, after in piecewise(up.items(), _PGS_A_PIECE):
+        pg = snapshot.pgs[pgid]
+        before = placed.up(pg)
+        for number in after:
+            if number in used and number not in before:
+                used[number] += snapshot.shard_bytes(pg, number, after)
+    found: List[Tuple[float, int]] = []
+    for osd in snapshot.osds.values():
+        if osd.has_statistics and osd.size_bytes and osd.id in used:
+            found.append((used[osd.id] / osd.size_bytes, osd.id))
+    return max(found, default=(None, None))
 
 
 def _copied_bytes(snapshot: Snapshot, arrivals: Mapping[int, List[Arrival]]) -> int:

@@ -132,7 +132,7 @@ class Agent:
 
     def ask(self, target: str, command: Dict[str, Any], data: str = "",
             seconds: float = 60.0) -> Answer:
-        """Send one command to "mon" or "mgr". After the limit the connection is made anew."""
+        """Send one command to "mon" or "mgr". After the limit the connection is made again."""
         child = self._child()
         assert child.stdin is not None
         child.stdin.write((json.dumps([target, command, data]) + "\n").encode())

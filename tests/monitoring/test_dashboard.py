@@ -66,7 +66,7 @@ def test_each_query_of_each_panel_has_data(
                 # a line of a panel has the name that the legend is made of
                 labels = target["legendFormat"].split("{{")[1:]
                 assert all(label.split("}}")[0] in one for one in found for label in labels)
-                # the failover begins no line anew
+                # the failover begins no line again
                 assert len(found) <= 10
                 assert all("instance" not in one for one in found)
         assert not empty

@@ -75,7 +75,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "pause-without-looks",
         "figures are of this round while data moves, also in a pause of the monitor", (
             Edit(BALANCER,
-                 "        if not is_needed and self.execution is not None:\n",
+                 "        if not is_needed and not is_for_steering and self.execution is not None:\n",
                  "        if False:\n"),
             Edit(BALANCER,
                  "        if not is_needed and self.dispatcher.is_watched:\n",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from . import advice, awake, guards, legality, limits, motionless, readings
+from . import advice, awake, guards, legality, limits, motionless, readings, steering
 from .mutation import Mutation
 
 MUTATIONS: Tuple[Mutation, ...] = (
     guards.MUTATIONS + legality.MUTATIONS + limits.MUTATIONS + motionless.MUTATIONS
-    + readings.MUTATIONS + advice.MUTATIONS + awake.MUTATIONS)
+    + readings.MUTATIONS + advice.MUTATIONS + awake.MUTATIONS
+    + steering.MUTATIONS)

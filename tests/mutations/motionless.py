@@ -21,7 +21,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "a plan that is to move nothing drops what would", (
             Edit(BATCH,
                  "        if void is None and kind in MOTIONLESS and not"
-                 " candidate.moves_nothing:\n",
+                 " candidate.adds_no_copy:\n",
                  "        if False:\n"),),
         "execution/test_motionless_changes.py"),
     Mutation(

@@ -1,4 +1,4 @@
-"""`install.sh` puts what a mgr needs into its module path, anew or in place, and removes it."""
+"""`install.sh` puts what a mgr needs into its module path, again or in place, and removes it."""
 
 from __future__ import annotations
 

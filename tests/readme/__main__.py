@@ -1,4 +1,4 @@
-"""Prints anew what pages show of the program: `python3 -m tests.readme`."""
+"""Prints again what pages show of the program: `python3 -m tests.readme`."""
 
 from __future__ import annotations
 

@@ -139,6 +139,14 @@ def scenario(seed: int) -> Scenario:
     return stream_of("event", seed, KINDS)
 
 
+def steered(seed: int) -> Scenario:
+    """The same where shards that are copied anyway get other targets."""
+    played = scenario(seed)
+    return played._replace(
+        name=f"steered {played.name}",
+        options=(*played.options, ("steer_recovery", "true"), ("hold_placement", "true")))
+
+
 def stream_of(name: str, seed: int, among: Sequence[Kind], *heals: str, cluster: str = CLUSTER,
               made: Callable[[random.Random, Layout], Stream] = Stream) -> Scenario:
     """A stream of events of these kinds. `heals`: lines that belong to the healing in any case."""

@@ -21,6 +21,12 @@ def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
     hold(played, result, result.watch.broken + rest.broken)
 
 
+def test_event_stream_with_steering(steered_seed: int, tmp_path: Path) -> None:
+    played, rest = random_events.steered(steered_seed), Rest()
+    result = drive.run(played, tmp_path, rest.before_event)
+    hold(played, result, result.watch.broken + rest.broken)
+
+
 def test_cluster_to_which_nothing_happens(quiet_seed: int, tmp_path: Path) -> None:
     """L4 no shard is moved twice; L8 the highest utilization does not rise."""
     played, rest = random_events.quiet(quiet_seed), Rest()

@@ -1,4 +1,4 @@
-"""What is answered while things happen is as recorded; `--rewrite-screens` records it anew."""
+"""What is answered while things happen is as recorded; `--rewrite-screens` records it again."""
 from __future__ import annotations
 
 from typing import List

@@ -86,7 +86,7 @@ def test_pgs_that_steps_of_pg_num_will_touch(pool: Dict[str, int], reason: str,
 
 
 def test_pgs_that_no_step_of_pg_num_touches() -> None:
-    """Step by step, in any order, nothing is merged, split or placed anew but what was told."""
+    """Step by step, in any order, nothing is merged, split or placed again but what was told."""
     rng = random.Random(5)
     for _ in range(300):
         now, target = rng.randint(1, 70), rng.randint(1, 70)

@@ -19,7 +19,7 @@ class Asked(List[int]):
 
 
 def give_way(moves: int = 0) -> bool:
-    """Of the package as it is imported now: sessions of another release import it anew."""
+    """Of the package as it is imported now: sessions of another release import it again."""
     going_on: bool = importlib.import_module(
         "equilibrium_mgr.runtime.time_slice").give_way(moves)
     return going_on

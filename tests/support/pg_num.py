@@ -8,7 +8,7 @@ from mgr_stub.osdmap.osd_map import parent_of, pg_nums
 
 
 def is_to_be_touched(pool: Mapping[str, Any], ps: int) -> bool:
-    """Whether a step will merge, split or place a PG anew, or merge another into it."""
+    """Whether a step will merge, split or place a PG again, or merge another into it."""
     now = pg_nums(dict(pool))
     last = min(now["pg_num_target"], now["pg_num_pending"])
     last_pgp = min(now["pg_num_target"], now["pg_placement_num_target"])

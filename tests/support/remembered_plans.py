@@ -13,7 +13,7 @@ from equilibrium_mgr.planner.planner import INTERRUPTED
 
 
 #: Pickled snapshot and options → the plan; of all tests of a process, and of whatever release: a
-#: package that is imported anew reads them as its own.
+#: package that is imported again reads them as its own.
 _PLANS: Dict[bytes, bytes] = {}
 
 

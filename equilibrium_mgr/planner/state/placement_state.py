@@ -33,6 +33,7 @@ class PlacementState:
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
         self.snapshot = snapshot
+        self._only = options.only
         #: OSD index → OSD id, and the reverse; OSDs without statistics have no index
         osd_ids = sorted([o.id for o in snapshot.osds.values() if o.has_statistics])
         self.osd_ids: List[int] = osd_ids
@@ -209,6 +210,8 @@ class PlacementState:
 
         A displaced shard may leave an OSD that must not give, and return to one that must not get.
         """
+        if self._only is not None and not self._is_free(pg, source, target):
+            return codes.OSD_EXCLUDED
         if not self.is_target[target]:
             if not self.is_usable[target]:
                 return codes.TARGET_UNAVAILABLE
@@ -217,6 +220,14 @@ class PlacementState:
         if not self.is_source[source] and source in self.initial_up[pg]:
             return codes.OSD_EXCLUDED
         return None
+
+    def _is_free(self, pg: int, source: int, target: int) -> bool:
+        """Returns True if a shard has no data on its initial OSD, and the target none of the PG."""
+        assert self._only is not None
+        record = self.pgs[pg]
+        if source in self.initial_up[pg] and self.osd_ids[source] not in self._only[record.pgid]:
+            return False
+        return self.osd_ids[target] not in record.holders
 
     def has_room(self, target: int, size: int) -> bool:
         """Returns True if `size` more bytes keep the target's fill limit and share limit."""
@@ -412,6 +423,8 @@ def pg_refusals(pg: Pg, options: PlanOptions) -> Iterator[str]:
     """Yields the codes of all reasons why a plan must not move a PG."""
     if options.pool_ids is not None and pg.pool not in options.pool_ids:
         yield codes.POOL_EXCLUDED
+    if options.only is not None and pg.pgid not in options.only:
+        yield codes.IN_FLIGHT
     if pg.immovable is not None:
         is_changing = pg.immovable.code == codes.PG_NUM_CHANGING
         yield codes.PG_NUM_CHANGING if is_changing else codes.IMMOVABLE

@@ -120,6 +120,9 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
             "type": failure.type_name,
             "osds": sorted(failure.osds)},
         **_figures_json(answer, recovery),
+        "peak_utilization": answer.peak[0],
+        "peak_osd": answer.peak[1],
+        "steered": _steered_json(answer),
         "classes": classes,
         "pools": pools,
         "osds": osds}
@@ -250,6 +253,7 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
     if recovery.too_full:
         text += " would be needed: not all of it can recover"
     lines = wrap("highest:", text)
+    lines += _on_the_way(answer)
     lines += wrap("copied:", f"{plural(recovery.copied_shards, 'shard')},"
                   f" {format_bytes(recovery.copied_bytes)}")
     if recovery.too_full:
@@ -268,6 +272,42 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
     before = room_text(room_json(answer.before.room))
     after = room_text(room_json(recovery.after.room))
     return lines + wrap("room:", f"{before} -> {after} if all pools grow alike")
+
+
+def _on_the_way(answer: FailureAnswer) -> List[str]:
+    """Returns the lines of the highest moment, and of recovery with other targets than CRUSH's."""
+    peak, osd = answer.peak
+    if peak is None or osd is None:
+        return []
+    lines = wrap("meanwhile:", f"at most {format_percent(peak)}% ({format_osd(osd)}), if all"
+                 " arrives before anything is deleted")
+    steered = answer.steered
+    if steered is None or not steered.plan.changes:
+        return lines
+    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max)
+    end = f"{format_percent(usage.max)}% ({format_osd(usage.fullest_osd)})"
+    meanwhile = f"meanwhile at most {format_percent(steered.peak[0])}%"
+    copied = plural(steered.copied_shards, "shard")
+    elsewhere = plural(steered.elsewhere, "shard")
+    held = plural(steered.held, "shard")
+    return lines + wrap("steered:", f"{end} with the option steer_recovery, {meanwhile}: {copied}"
+                        f" copied, {elsewhere} to other OSDs than CRUSH's; {held} stay where their"
+                        " data is")
+
+
+def _steered_json(answer: FailureAnswer) -> Optional[Row]:
+    steered = answer.steered
+    if steered is None:
+        return None
+    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max, default=None)
+    return {
+        "max_utilization": usage.max if usage else None,
+        "fullest_osd": usage.fullest_osd if usage else None,
+        "peak_utilization": steered.peak[0],
+        "peak_osd": steered.peak[1],
+        "copied_shards": steered.copied_shards,
+        "elsewhere_shards": steered.elsewhere,
+        "held_shards": steered.held}
 
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,

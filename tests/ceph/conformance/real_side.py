@@ -48,7 +48,7 @@ FAST = ("osd_recovery_sleep_hdd", "osd_recovery_sleep_hybrid", "osd_recovery_sle
 """Set to 0 where the release has them: seconds between two objects."""
 
 REPORTS = ("osd_pg_stat_report_interval_max", "osd_pg_stat_report_interval_max_epochs")
-"""Set to 1 where the release has them: a PG reports anew with each epoch."""
+"""Set to 1 where the release has them: a PG reports again with each epoch."""
 
 OPTIONS: Dict[str, Dict[str, Any]] = {
     "osd": {"osd_min_pg_log_entries": 10, "osd_max_pg_log_entries": shape.MOST_LOG_ENTRIES,
@@ -117,7 +117,7 @@ class RealCluster(DaemonCluster):
         return self.agent.ask("mon", {"prefix": prefix, **arguments}).rc
 
     def _modules_answer(self) -> bool:
-        """The mgr starts anew with each module that is enabled, and may forget a command then."""
+        """The mgr starts again with each module that is enabled, and may forget a command then."""
         if not self.active_mgr():
             return False
         try:

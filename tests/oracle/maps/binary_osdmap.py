@@ -151,7 +151,7 @@ class BinaryOSDMap:
         return read
 
     def pack(self) -> bytes:
-        """The whole map, lengths and crc32c made anew."""
+        """The whole map, lengths and crc32c made again."""
         numbers = [_number(len(self.pools))]
         numbers.extend(struct.pack("<q", pool) + self.pools[pool] for pool in sorted(self.pools))
         numbers.append(_number(len(self.pool_names)))

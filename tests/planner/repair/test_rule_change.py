@@ -75,7 +75,7 @@ def made(change: Change, seed: int) -> Cluster:
 
 
 def after_change(cluster: Cluster, plan: Plan, builder: SnapshotBuilder, seed: int) -> Snapshot:
-    """The plan is carried out, and the pool gets its rule, by which CRUSH places all PGs anew."""
+    """The plan is carried out, and the pool gets its rule, by which CRUSH places all PGs again."""
     placer, pool = Placer(cluster.crush, random.Random(seed)), cluster.pools[1]
     for change in plan.changes:
         cluster.up[change.pgid] = list(change.up_after)

@@ -23,7 +23,7 @@ _SLACK = 1e-6
 
 def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
     """Called before the move is among those under way."""
-    if move.pgid in moment.ours.moves:
+    if move.pgid in moment.ours.moves or move.redirects:
         return
     ours, more = moment.ours.copies(), move.pg.num_objects * len(move.gains)
     total, others = max(1, moment.object_copies), moment.others_misplaced
@@ -82,7 +82,7 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     if is_to_be_touched(moment.cluster.map.pools[pool], move.pg.order[1]) and not (
             move.moves_nothing and set(move.items) < set(move.had)):   # steps do that themselves
         yield "goes although a step of pg_num is to merge, split or place it anew"
-    if move.moves_nothing:
+    if move.moves_nothing or move.redirects:
         return
     is_relief = _is_relief(moment, move)
     inactive = moment.sharing(pool, moment.inactive_otherwise if is_relief else moment.inactive)
@@ -120,5 +120,25 @@ def _is_open(moment: Moment) -> bool:
     return not end <= minute < begin
 
 
+#: A shard whose copy has come so far keeps its target: Ceph would copy it from the beginning.
+_BEGUN = 0.15
+
+
+def s23_steered(moment: Moment, move: Outgoing) -> Iterator[str]:
+    """Of shards that are copied anyway, only those that have no data yet go elsewhere."""
+    if not move.redirects:
+        return
+    state = moment.states.get(move.pgid, "")
+    if "active" not in state.split("+") or "recover" in state:
+        yield f"gets other targets while it is {state}"
+    for (_, target), transfer in move.pg.transfers.items():
+        if target in move.losses and transfer.missing < 1.0 - _BEGUN - _NOT_REPORTED:
+            yield f"loses what has been copied to osd.{target}, {1.0 - transfer.missing:.2f} of it"
+
+
+#: Of a shard: so much may have come since the last report.
+_NOT_REPORTED = 0.5
+
 OF_THE_MOMENT: Dict[str, Callable[[Moment, Outgoing], Iterator[str]]] = {
-    "S4": s4_misplaced, "S8": s8_cluster, "S8 pool": s8_pool, "S12": s12_off}
+    "S4": s4_misplaced, "S8": s8_cluster, "S8 pool": s8_pool, "S12": s12_off,
+    "S23": s23_steered}

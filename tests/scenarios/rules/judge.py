@@ -42,6 +42,7 @@ class Judge:
         self.sent = 0         # commands
         self.sent_pairs = 0   # of upmap items
         self.restored_pairs = 0   # of these, as an undo found them in its log
+        self.steered: Set[str] = set()   # pgids: others have set them in motion
         self._had: Dict[str, Set[Items]] = {}   # pgid → items that commands of ours replaced
         session.simulation.monitor.observers.append(self.on_command)
         session.simulation.reports.observers.append(
@@ -59,18 +60,24 @@ class Judge:
         self.sent += 1
         if self.silence.is_wanted:
             self.note("I3", f"pg {entry.command.get('pgid')} is sent after 'off'")
-        move = outgoing(self._session.cluster, entry)
+        steers = self._session.module.settings().steers
+        move = outgoing(self._session.cluster, entry, steers)
         if move is None:
             self.note("S7", f"pg {entry.command.get('pgid')} does not exist")
             return
         move = self._as_restored(move)
+        self.steered.discard(move.pgid)
+        if steers and (move.redirects or move.moves_nothing):
+            self.steered.add(move.pgid)
         if not move.moves_nothing:
             self._judge_start()
         moment = self.moment()
         self._hold(OF_THE_MOMENT, moment, move)
         self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
         self._tell(move)
-        if not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
+        if move.redirects:
+            self.ours.add(move)
+        elif not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
             self.ours.add(move)
             self._history.add(move)
         else:

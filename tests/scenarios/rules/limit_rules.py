@@ -33,6 +33,8 @@ def s2_nearfull(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
     """Our own moves alone: a single one may pass the share."""
+    if move.redirects:
+        return
     ratio = moment.settings.max_transit_ratio
     osds = set(move.gains + move.losses)
     alone = not any(osds.intersection(other.gains + other.losses)
@@ -48,6 +50,8 @@ def s5_transit(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def s5_round(moment: Moment, move: Outgoing) -> Iterator[str]:
+    if move.redirects:
+        return
     most = moment.settings.max_moves_per_round
     at_once = [other for other in moment.ours.moves.values()
                if other.entry.sent_at == move.entry.sent_at]

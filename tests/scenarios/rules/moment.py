@@ -51,7 +51,7 @@ class Lacking:
 
 
 class Moment:
-    """Made anew for each batch; what of the batch was sent before is in `ours` by then."""
+    """Made again for each batch; what of the batch was sent before is in `ours` by then."""
 
     def __init__(self, session: Session, ours: UnderWay, lacking: Lacking,
                  active_since: float = 0.0) -> None:

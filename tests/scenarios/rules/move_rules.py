@@ -103,6 +103,8 @@ def s3_fill(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
+    if move.redirects:
+        return   # Ceph has begun it
     most = moment.settings.max_backfills_per_osd
     directions = cluster_view.transit(moment.cluster, moment.ours)
     if not most:
@@ -119,7 +121,7 @@ def s5_backfills(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
     earlier = moment.ours.moves.get(move.pgid)
-    if move.moves_nothing:
+    if move.moves_nothing or move.redirects:
         return
     if earlier is not None:
         if earlier.items != move.items:

@@ -55,6 +55,8 @@ class Outgoing(NamedTuple):
     losses: Osds
     sent_at: float      # by the wall clock, as the module counts
     moves_nothing: bool = False   # all its data is there already, or goes where it went before
+    #: shards that are copied anyway are to come to other OSDs, and nothing more is copied
+    redirects: bool = False
     restores: bool = False   # an undo gives the PG items that it had, pairs without effect too
 
     @property
@@ -62,8 +64,9 @@ class Outgoing(NamedTuple):
         return self.pg.pgid
 
 
-def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
-    """What the command would do now; None where its PG does not exist."""
+def outgoing(cluster: Cluster, entry: LoggedCommand, steers: bool) -> Optional[Outgoing]:
+    """What the command would do now; None where its PG does not exist. `steers`: shards that are
+    copied anyway may be sent elsewhere."""
     pg = cluster.pgs.get(str(entry.command.get("pgid", "")))
     if pg is None or pg.raw is None:
         return None
@@ -74,8 +77,18 @@ def outgoing(cluster: Cluster, entry: LoggedCommand) -> Optional[Outgoing]:
     moves_nothing = not gains or _goes_nowhere_else(pg.held, before, after, pg.erasure)
     if moves_nothing:
         gains, losses = (), ()
+    redirects = steers and not moves_nothing and _copies_no_more(pg, before, after)
+    if redirects:
+        gains = tuple(osd for osd in gains if osd not in pg.held)
     return Outgoing(entry, pg, items, cluster.map.upmap_items.get(pg.pgid, ()), pg.raw, before,
-                    after, gains, losses, cluster.clock(), moves_nothing)
+                    after, gains, losses, cluster.clock(), moves_nothing, redirects)
+
+
+def _copies_no_more(pg: Pg, before: Mapping, after: Mapping) -> bool:
+    """True where as many shards are to be copied as before, or fewer."""
+    now = changes(pg.held, before, pg.erasure)[0]
+    then = changes(pg.held, after, pg.erasure)[0]
+    return bool(now) and len(then) <= len(now)
 
 
 def changes(before: Mapping, after: Mapping, positional: bool) -> Tuple[Osds, Osds]:
@@ -124,6 +137,8 @@ class UnderWay:
     def _goes_on(self, move: Outgoing) -> bool:
         if move.entry.returncode is None:
             return True
+        if move.redirects:   # others have set it in motion
+            return False
         return move.entry.returncode == 0 and bool(self.flowing(move))
 
     def flowing(self, move: Outgoing) -> Dict[int, float]:

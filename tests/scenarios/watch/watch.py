@@ -227,7 +227,8 @@ class Watch:
             for rule, told in self.exclusions.observe(self.truth.status):
                 self.judge.note(rule, told)
         utilizations = session.cluster.utilizations()
-        fresh = self._done_commands(session)
+        steered = self.judge.steered
+        fresh = [pgid for pgid in self._done_commands(session) if pgid not in steered]
         self.figures.count(session, fresh)
         self._ours = {pgid for pgid in self._ours.union(fresh)
                       if pgid in session.cluster.unclean}

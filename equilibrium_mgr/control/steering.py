@@ -1,0 +1,160 @@
+"""When shards that Ceph copies anyway are given other targets: once the topology has changed and
+has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Set
+
+from ..plan.model import Plan, Usage
+from ..plan.options import Steering
+from ..planner.steering import steered_shards
+from ..runtime.formatting import plural
+from ..runtime.time_slice import piecewise
+from ..runtime.waiting import WaitTimer
+from ..settings import Settings
+from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.upmap_items import apply_items
+
+#: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
+#: may come back, and several OSDs go out one after the other.
+QUIET_SECONDS = 30.0
+#: At most, from the first of a series of changes: shards begin to arrive meanwhile.
+LONGEST_SECONDS = 45.0
+_PGS_A_PIECE = 200
+
+
+class Steered(NamedTuple):
+    """What the last plan of kind STEER has chosen; JSON-ready by `_asdict`."""
+
+    at: float             # seconds since the epoch
+    elsewhere_shards: int   # that come to other OSDs than CRUSH's
+    held_shards: int      # that stay where their data is
+    max_utilization: float            # of the fullest OSD when all has arrived, a ratio
+    max_utilization_by_crush: float   # the same without the plan
+
+
+class SteeringTrigger:
+    """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._topology: Any = None
+        self._is_changed = False    # and nobody has planned for that yet
+        self._quiet = WaitTimer()
+        self._series = WaitTimer()
+        self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
+        self._choice: Optional[Steered] = None
+        #: OSD that was down or out at the last snapshot → uuid of its disk
+        self._absent: Dict[int, str] = {}
+        #: OSDs that have come back, and to which PGs are still on their way: they may have data
+        self._returned: FrozenSet[int] = frozenset()
+        #: of the last snapshot: pgids in flight, and upmap items
+        self._moving: FrozenSet[str] = frozenset()
+        self._items: Mapping[str, UpmapItems] = {}
+        #: the same of the last one before the change
+        self._moved_before: FrozenSet[str] = frozenset()
+        self._items_before: Mapping[str, UpmapItems] = {}
+
+    def observe(self, snapshot: Snapshot, topology: Any, now: float) -> None:
+        """Notes whether the topology has changed, and which PGs moved before."""
+        moving = frozenset(snapshot.in_flight())
+        self._steered &= moving
+        self._note_returned(snapshot)
+        # a new mgr does not know what moved before, nor which OSDs have come back
+        if topology != self._topology and self._topology is not None:
+            if not self._is_changed:
+                self._moved_before = self._moving - self._steered
+                self._items_before = self._items
+                self._series.begin(now, LONGEST_SECONDS)
+            self._quiet.begin(now, QUIET_SECONDS)
+            self._is_changed = True
+        self._topology = topology
+        self._moving = moving
+        self._items = snapshot.upmap_items
+
+    def _note_returned(self, snapshot: Snapshot) -> None:
+        """Notes which OSDs have come back with their disk."""
+        targets: Set[int] = set()
+        for pg in snapshot.in_flight().values():
+            targets.update(pg.up)
+        absent: Dict[int, str] = {}
+        returned = set(self._returned)
+        for osd in snapshot.osds.values():
+            if not osd.up or snapshot.is_out(osd.id):
+                absent[osd.id] = osd.uuid
+            elif self._absent.get(osd.id) == osd.uuid:
+                returned.add(osd.id)
+        self._absent = absent
+        self._returned = frozenset(returned & targets)
+
+    def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
+        """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
+        nothing has changed or nobody wants it."""
+        if not self._is_changed or not settings.steers:
+            return None
+        return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
+
+    def what(self, settings: Settings, snapshot: Snapshot) -> Steering:
+        """Returns which shards may be steered."""
+        return Steering(settings.steer_recovery, settings.hold_placement,
+                        self._at_rest(snapshot), self._returned)
+
+    def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
+        """Returns the PGs that only the change has moved: they rested before, and nobody but the
+        monitors has changed their upmap items since."""
+        found = []
+        for pgid in piecewise(self._moving - self._moved_before, _PGS_A_PIECE):
+            pg = snapshot.pgs.get(pgid)
+            before = self._items_before.get(pgid, ())
+            if pgid in self._steered or pg is not None and _only_drops(snapshot, pg, before):
+                found.append(pgid)
+        return frozenset(found)
+
+    def is_planned(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
+        """Ends the change: a plan was made for it. `snapshot`: before the plan."""
+        self._is_changed = False
+        self._steered |= {change.pgid for change in plan.changes}
+        if plan.changes:
+            elsewhere, held = steered_shards(plan, snapshot)
+            self._choice = Steered(now, elsewhere, held, _highest(plan.after),
+                                   _highest(plan.before))
+
+    def forget_choice(self) -> None:
+        """Notes that nothing of the plan could be sent."""
+        self._choice = None
+
+    @property
+    def choice(self) -> Optional[Steered]:
+        """What was chosen, while one of its PGs is on its way; else None."""
+        return self._choice if self._steered else None
+
+
+def _only_drops(snapshot: Snapshot, pg: Pg, before: UpmapItems) -> bool:
+    """Returns True if a PG has the upmap items of before, except pairs that monitors drop: without
+    effect, to an OSD that is out, or all of them if the rule forbids where they lead."""
+    present = snapshot.items_of(pg.pgid)
+    if not set(present) <= set(before):
+        return False
+    if not present and before:
+        rule = snapshot.pools[pg.pool].rule
+        if rule is None or rule.refusal(apply_items(pg.raw, before, snapshot.is_out)):
+            return True
+    for source, target in set(before).difference(present):
+        has_effect = source in pg.raw and target not in pg.raw
+        if has_effect and not snapshot.is_out(target):
+            return False
+    return True
+
+
+def _highest(usage: Usage) -> float:
+    """Returns the highest utilization of any class."""
+    return max([found.max for found in usage.classes.values()], default=0.0)
+
+
+def reason_of(choice: Steered) -> str:
+    """Returns what was chosen, as a clause for the history."""
+    parts = []
+    if choice.elsewhere_shards:
+        shards = plural(choice.elsewhere_shards, "shard")
+        parts.append(f"{shards} that are copied anyway go where there is room")
+    if choice.held_shards:
+        parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
+    return " and ".join(parts)

@@ -1,0 +1,310 @@
+"""Plans of kind `steer`: shards that Ceph copies anyway go where there is room.
+
+After a failure Ceph rebuilds lost shards where CRUSH says, and the monitors drop the upmap items
+that name the lost OSDs. After a change of CRUSH weights shards move where CRUSH says. Such a plan
+holds shards where their data is if they may stay there, and chooses other OSDs for shards that have
+no data at their target yet. It adds no copy.
+
+A PG gets no other targets if one of its shards has begun to arrive: Ceph copies a shard from the
+beginning if its target changes, and goes on if it stays. Its shards may still be held.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, islice, product
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..crush.placement import NO_OSD
+from ..plan.fixed_bytes import without_fixed_bytes
+from ..plan.model import STEER, Plan, has_begun, least_uncopied
+from ..plan.options import PlanOptions, Steering
+from ..runtime.time_slice import piecewise, told_to_end
+from ..snapshot.model import (
+    Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes, without_shares)
+from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
+from ..snapshot.upmap_items import items_for, keep_raw_positions
+from .bound.demand import movable_bytes
+from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
+from .objective import STEERED
+from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
+
+#: A shard is not held any more if less than this ratio of its bytes is still to be copied.
+_HELD_RATIO = 0.5
+#: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
+#: many as its shards have subsets.
+_MOST_TRIED = 4000
+#: The emptiest OSDs that are tried for each such shard.
+_MOST_TARGETS = 60
+
+Osds = Tuple[int, ...]
+
+
+class SteeredPg(NamedTuple):
+    """Where the shards of one PG may be."""
+
+    up: Osds                # with its shards held where their data is, as far as they may be
+    free: FrozenSet[int]    # OSDs of `up` that have no data yet: other OSDs may take their place
+
+
+def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
+    """Returns a plan of kind STEER. `options.steering` says which shards it may touch."""
+    if not options.respect_weights:
+        snapshot = without_shares(snapshot)
+    steering = options.steering or Steering()
+    pgs, skipped = _steered_pgs(snapshot, options, steering)
+    held = _with_held(snapshot, pgs)
+    free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
+    leveled = without_fixed_bytes(held)
+    bounds = leveled_bounds(leveled, movable_bytes(leveled, frozenset()))
+    up = {pgid: pg.up for pgid, pg in pgs.items()}
+    finished = not told_to_end()
+    if free:
+        finished = _choose_targets(leveled, options._replace(only=free, aim=STEERED), bounds, up)
+    changes = PlannedChanges(snapshot)
+    for pgid in sorted(up, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid)):
+        pg = snapshot.pgs[pgid]
+        positional = snapshot.is_positional(pg)
+        if not is_same_placement(pg.up, up[pgid], positional):
+            gains, losses = shard_changes(pg.up, up[pgid], positional)
+            changes.add(pg, up[pgid], list(zip(losses, gains)), copied=0)
+    plan = changes.plan(CONVERGED if finished else INTERRUPTED, options,
+                        of_sizes(bounds, leveled, snapshot))
+    return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())))
+
+
+def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
+    """Returns (shards that come to other OSDs than before, shards that stay where their data is) of
+    a plan of kind STEER. `snapshot`: before it."""
+    held = 0
+    for move in plan.moves:
+        pg = snapshot.pgs.get(move.pgid)
+        held += pg is not None and move.target in pg.holders
+    return len(plan.moves) - held, held
+
+
+def _choose_targets(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+                    up: Dict[str, Osds]) -> bool:
+    """Replaces the up sets of PGs for whose free shards a search finds better targets. Returns
+    False if the search was told to end."""
+    placement, _, finished = multi_start_search(snapshot, options, bounds)
+    osds = placement.osd_ids
+    for number, pg in enumerate(placement.pgs):
+        up[pg.pgid] = tuple([osds[i] for i in placement.up[number]])
+    return finished
+
+
+def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
+    """Returns the snapshot as if these PGs were on their way to the up sets."""
+    after = dict(snapshot.pgs)
+    more: Counter[int] = Counter()   # OSD → bytes
+    for pgid, steered in pgs.items():
+        pg = snapshot.pgs[pgid]
+        for osd in pg.up:
+            more[osd] -= snapshot.shard_bytes(pg, osd, pg.up)
+        for osd in steered.up:
+            more[osd] += snapshot.shard_bytes(pg, osd, steered.up)
+        after[pgid] = pg._replace(up=steered.up)
+    osds = dict(snapshot.osds)
+    for number, count in more.items():
+        osds[number] = osds[number]._replace(inbound_bytes=osds[number].inbound_bytes + count)
+    return snapshot._replace(pgs=after, osds=osds)
+
+
+def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
+                 ) -> Tuple[Dict[str, SteeredPg], Counter[str]]:
+    """Returns pgid → where the shards of PGs in flight may be; and why others are left alone,
+    counted by shard."""
+    found: Dict[str, SteeredPg] = {}
+    skipped: Counter[str] = Counter()
+    moving = snapshot.in_flight()
+    emptiest = _emptiest_first(snapshot, options)
+    for pgid in piecewise(sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid))),
+                          1):
+        pg = moving[pgid]
+        why: Optional[str] = "the time for a plan was over"
+        if not told_to_end():
+            why = obstacle(snapshot, options, steering, pg)
+        if why is None:
+            steered = _SteerablePg(snapshot, pg, steering, emptiest).steered()
+            if steered is not None:
+                found[pgid] = steered
+                continue
+            why = "no legal place beside the shards that stay"
+        skipped[f"PG: {why}"] += len(snapshot.transfers(pg)[0])
+    return found, skipped
+
+
+def _emptiest_first(snapshot: Snapshot, options: PlanOptions) -> List[int]:
+    """Returns the OSDs that shards may come to, the emptiest first."""
+    usable: List[Tuple[float, int]] = []
+    for osd in snapshot.osds.values():
+        if osd.unusable_reason() is None and not osd.reaches(snapshot.nearfull_ratio):
+            if options.targets is None or osd.id in options.targets:
+                usable.append((osd.target_bytes / osd.size_bytes, osd.id))
+    return [number for _, number in sorted(usable)]
+
+
+def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
+             pg: Pg) -> Optional[str]:
+    """Returns why a PG in flight keeps its targets, or None."""
+    pool = snapshot.pools[pg.pool]
+    if options.pool_ids is not None and pg.pool not in options.pool_ids:
+        return "its pool is left out by the options"
+    if pg.pgid in options.rejected_pgs:
+        return "the monitor has rejected its upmap items"
+    if pool.rule is None or pg.immovable is not None:
+        return str(pg.immovable or pool.immovable)
+    if pool.touched:
+        return "pg_num of its pool is changing"   # steps of pg_num have perhaps moved it
+    if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
+        return "a shard of it has no OSD"   # monitors drop all items of such a PG
+    if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
+        return f"it is {pg.state}"
+    if pool.rule.refusal(pg.up):
+        return "its present placement breaks its CRUSH rule"
+    if pg.pgid not in steering.at_rest and not only_lacks_copies(pg, pool):
+        return "it moved before the change"
+    if least_uncopied(pg) < _HELD_RATIO:
+        return "most of it has arrived"
+    coming = snapshot.transfers(pg)[0]
+    if not steering.returned.isdisjoint(coming):
+        return "an OSD has come back that may have its data"
+    classes = options.device_classes
+    if classes and any(snapshot.osds[osd].device_class not in classes for osd in coming):
+        return "its OSDs are of device classes that the options leave out"
+    return None
+
+
+def lacks_copies(pg: Pg, pool: Pool) -> bool:
+    """Returns True if no OSD has one of the PG's shards."""
+    return len(pg.holders) < pool.size or NO_OSD in pg.holders
+
+
+def only_lacks_copies(pg: Pg, pool: Pool) -> bool:
+    """Returns True if all shards that come to the PG's OSDs are rebuilt: none leaves another
+    OSD."""
+    return lacks_copies(pg, pool) and set(pg.holders) <= {*pg.up, NO_OSD}
+
+
+class _SteerablePg:
+    """One PG in flight, whose shards are held or get other targets."""
+
+    def __init__(self, snapshot: Snapshot, pg: Pg, steering: Steering,
+                 emptiest: Sequence[int]) -> None:
+        pool = snapshot.pools[pg.pool]
+        assert pool.rule is not None
+        self._snapshot = snapshot
+        self._pg = pg
+        self._rule = pool.rule
+        self._positional = pool.erasure
+        self._emptiest = emptiest
+        self._lacks = lacks_copies(pg, pool)
+        self._may_choose = steering.rebuilt if self._lacks else steering.moved
+        # doubtful holders may have lost their data
+        rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
+        self._may_hold = self._may_choose and rests
+        self._tries_left = _MOST_TRIED
+
+    def steered(self) -> Optional[SteeredPg]:
+        """Returns where the shards may be: as many as possible are held. None: nowhere else."""
+        if not self._may_choose:
+            return None
+        pins = self._pins() if self._may_hold else []
+        keeps_targets = has_begun(self._pg)
+        for count in range(len(pins), int(keeps_targets) - 1, -1):
+            for part in combinations(pins, count):
+                if self._tries_left <= 0:
+                    return None
+                up = self._completed(dict(part), keeps_targets)
+                if up is not None:
+                    return SteeredPg(up, frozenset() if keeps_targets else self._free(up))
+        return None
+
+    def _pins(self) -> List[Tuple[int, int]]:
+        """Returns (position of the up set, the OSD that holds its shard) of shards that may
+        stay."""
+        pg = self._pg
+        if self._positional:
+            pairs = [(i, held) for i, (held, now) in enumerate(zip(pg.holders, pg.up))
+                     if held not in (now, NO_OSD)]
+            return [(i, held) for i, held in pairs if self._may_stay(i, held)]
+        found: List[Tuple[int, int]] = []
+        gains = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
+        for held in pg.holders:
+            if held in pg.up or held == NO_OSD:
+                continue
+            position = next((i for i in gains if self._may_stay(i, held)), None)
+            if position is not None:
+                gains.remove(position)
+                found.append((position, held))
+        return found
+
+    def _may_stay(self, position: int, number: int) -> bool:
+        """Returns True if the shard at a position may stay on an OSD."""
+        osd = self._snapshot.osds.get(number)
+        if osd is None or osd.unusable_reason() is not None:
+            return False
+        if osd.exceeds(self._snapshot.backfillfull_ratio):
+            return False
+        return number in self._rule.block_at(position).weights
+
+    def _completed(self, pins: Dict[int, int], keeps_targets: bool) -> Optional[Osds]:
+        """Returns a legal up set with these shards held, the others where CRUSH wants them if that
+        is legal, else on the emptiest OSDs unless it `keeps_targets`; None if there is none."""
+        wanted = [pins.get(i, osd) for i, osd in enumerate(self._pg.up)]
+        if self._is_legal(wanted):
+            return tuple(wanted)
+        if keeps_targets:
+            return None
+        holes = [i for i in self._coming() if i not in pins]
+        if not 1 <= len(holes) <= 2 or self._do_clash(wanted, holes):
+            return None
+        for osds in islice(self._others(wanted, holes), max(0, self._tries_left)):
+            for position, osd in zip(holes, osds):
+                wanted[position] = osd
+            if self._is_legal(wanted):
+                return tuple(wanted)
+        return None
+
+    def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
+        """Returns True if no OSDs at the holes make the others legal."""
+        self._tries_left -= 1
+        kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
+        return self._rule.conflict(kept) is not None
+
+    def _coming(self) -> List[int]:
+        """Returns the positions of the up set whose OSD has no data of its shard yet."""
+        pg = self._pg
+        if self._positional:
+            return [i for i, (held, now) in enumerate(zip(pg.holders, pg.up)) if held != now]
+        return [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
+
+    def _others(self, wanted: Sequence[int], holes: Sequence[int]) -> Iterator[Osds]:
+        """Yields OSDs for the holes, the emptiest first."""
+        choices: List[List[int]] = []
+        taken = {osd for i, osd in enumerate(wanted) if i not in holes}
+        taken.update(self._pg.holders)
+        for position in holes:
+            weights = self._rule.block_at(position).weights
+            fit = (osd for osd in self._emptiest if osd in weights and osd not in taken)
+            choices.append(list(islice(fit, _MOST_TARGETS)))
+        for osds in product(*choices):
+            if len(set(osds)) == len(osds):
+                yield osds
+
+    def _is_legal(self, wanted: Sequence[int]) -> bool:
+        self._tries_left -= 1
+        if len(set(wanted)) < len(wanted) or self._rule.refusal(wanted) is not None:
+            return False
+        raw = self._pg.raw
+        if not self._positional:
+            wanted = keep_raw_positions(raw, wanted, self._rule)
+        try:
+            items_for(raw, wanted)
+        except ValueError:
+            return False
+        return True
+
+    def _free(self, up: Osds) -> FrozenSet[int]:
+        """Returns the OSDs of an up set that have no data of the PG."""
+        return frozenset([osd for osd in up if osd not in self._pg.holders])

@@ -1,0 +1,127 @@
+"""Plans of kind `steer`: which shards they touch, and where these go."""
+from __future__ import annotations
+
+from typing import Dict, Iterator, Tuple
+
+import pytest
+
+from equilibrium_mgr.crush.placement import NO_OSD
+from equilibrium_mgr.plan.model import STEER, PgChange, Plan, redirects
+from equilibrium_mgr.plan.options import PlanOptions, Steering
+from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.snapshot.model import Pg, Snapshot, SnapshotPgs, shard_changes
+from equilibrium_mgr.snapshot.upmap_items import apply_items
+from mgr_stub.console.session import Session
+
+LOST = (12, 13, 14, 15)
+
+
+@pytest.fixture(scope="module")
+def after_failure() -> Iterator[Snapshot]:
+    """The demo cluster, balanced, as a host has just been marked out."""
+    session = Session.from_state(None, release=18)
+    lines = ["equilibrium on", "sim run 12h", "equilibrium off", "sim backfill rate 1M",
+             *[f"sim osd down {osd}" for osd in LOST], *[f"sim osd out {osd}" for osd in LOST],
+             "sim run 60s"]
+    for line in lines:
+        assert session.command(line)[0] == 0, line
+    yield session.module.gateway.snapshot()
+    session.close()
+
+
+def planned(snapshot: Snapshot, **steering: object) -> Plan:
+    options = Steering(at_rest=frozenset(snapshot.in_flight()))._replace(**steering)
+    return steering_plan(snapshot, PlanOptions(steering=options))
+
+
+def copies(snapshot: Snapshot, pg: Pg, up: Tuple[int, ...]) -> int:
+    """Shards that have to be copied until the PG is on these OSDs."""
+    return len(shard_changes(pg.holders, up, snapshot.is_positional(pg))[0])
+
+
+def with_pgs(snapshot: Snapshot, changed: Dict[str, Pg]) -> Snapshot:
+    pgs = SnapshotPgs({**snapshot.pgs, **changed})
+    pgs.moving = {**snapshot.in_flight(), **changed}
+    return snapshot._replace(pgs=pgs)
+
+
+def lacks(snapshot: Snapshot, change: PgChange) -> bool:
+    holders = snapshot.pgs[change.pgid].holders
+    return NO_OSD in holders or len(holders) < len(change.up_after)
+
+
+def test_nothing_more_is_copied_and_the_fullest_osd_is_emptier(after_failure: Snapshot) -> None:
+    plan = planned(after_failure)
+    assert plan.kind == STEER
+    assert plan.changes
+    for change in plan.changes:
+        pg = after_failure.pgs[change.pgid]
+        rule = after_failure.pools[pg.pool].rule
+        assert rule is not None and rule.refusal(change.up_after) is None
+        assert apply_items(pg.raw, change.items, lambda _: False) == change.up_after
+        assert copies(after_failure, pg, change.up_after) <= copies(after_failure, pg, pg.up)
+        assert redirects(pg, change.up_after, after_failure.is_positional(pg))
+        assert change.shards == 0
+    for name, before in plan.before.classes.items():
+        assert plan.after.classes[name].max <= before.max
+    assert plan.after.classes["hdd"].max < plan.before.classes["hdd"].max - 0.05
+
+
+def test_what_has_begun_keeps_its_target_but_may_be_held(after_failure: Snapshot) -> None:
+    begun = {pgid: pg._replace(uncopied_ratio=0.8, uncopied={})
+             for pgid, pg in after_failure.in_flight().items()}
+    snapshot = with_pgs(after_failure, begun)
+    held = planned(snapshot).changes
+    assert held
+    for change in held:
+        pg = snapshot.pgs[change.pgid]
+        assert set(change.up_after) <= {*pg.holders, *pg.up}
+    nearly = {pgid: pg._replace(uncopied_ratio=0.4) for pgid, pg in begun.items()}
+    assert not planned(with_pgs(after_failure, nearly)).changes
+
+
+def test_each_option_is_for_its_own_shards(after_failure: Snapshot) -> None:
+    lacking = planned(after_failure, moved=False).changes
+    assert lacking and all(lacks(after_failure, change) for change in lacking)
+    others = planned(after_failure, rebuilt=False).changes
+    assert not any(lacks(after_failure, change) for change in others)
+
+
+def test_what_moved_before_goes_on(after_failure: Snapshot) -> None:
+    """Unless all that comes is rebuilt: nobody has wanted it elsewhere."""
+    for change in planned(after_failure, at_rest=frozenset()).changes:
+        pg = after_failure.pgs[change.pgid]
+        assert lacks(after_failure, change)
+        assert set(pg.holders) <= {*pg.up, NO_OSD}
+
+
+def test_osds_that_have_come_back_get_what_comes_to_them(after_failure: Snapshot) -> None:
+    targets = {osd for pg in after_failure.in_flight().values()
+               for osd in after_failure.transfers(pg)[0]}
+    assert not planned(after_failure, returned=frozenset(targets)).changes
+
+
+@pytest.mark.parametrize("state", [
+    "active+recovering+undersized+degraded", "undersized+degraded+peered",
+    "active+undersized+degraded+remapped+inconsistent+backfill_wait", "stale+active+degraded"])
+def test_pgs_in_these_states_are_left_to_ceph(state: str, after_failure: Snapshot) -> None:
+    changed = {pgid: pg._replace(state=state) for pgid, pg in after_failure.in_flight().items()}
+    assert not planned(with_pgs(after_failure, changed)).changes
+
+
+def test_a_second_plan_is_empty(after_failure: Snapshot) -> None:
+    changed: Dict[str, Pg] = {}
+    for change in planned(after_failure).changes:
+        pg = after_failure.pgs[change.pgid]
+        changed[change.pgid] = pg._replace(up=change.up_after)
+    moved = {pgid: pg for pgid, pg in changed.items() if pg.is_moving}
+    rest = {pgid: pg for pgid, pg in changed.items() if not pg.is_moving}
+    pgs = SnapshotPgs({**after_failure.pgs, **changed})
+    pgs.moving = {pgid: pg for pgid, pg in {**after_failure.in_flight(), **moved}.items()
+                  if pgid not in rest}
+    osds = dict(after_failure.osds)
+    for move in planned(after_failure).moves:
+        for osd, sign in ((move.source, -1), (move.target, 1)):
+            known = osds[osd]
+            osds[osd] = known._replace(inbound_bytes=known.inbound_bytes + sign * move.bytes)
+    assert len(planned(after_failure._replace(pgs=pgs, osds=osds)).changes) <= 2

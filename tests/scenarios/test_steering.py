@@ -1,0 +1,127 @@
+"""A failure with steering and without: never fuller, never later, never more that is copied.
+
+`--failures N` has OSDs of N random clusters fail: one to three OSDs, or a host.
+"""
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+import pytest
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.cluster.pg import Transfer
+from mgr_stub.console.session import Session
+
+from . import clusters, drive
+from .watch.watch import Watch
+
+STEP_MINUTES = 2
+LONGEST_HOURS = 60
+#: Shards are steered half a minute after the OSDs are out, so that some have begun to arrive.
+RATE = 3 << 20   # bytes per second
+DOWN_OUT = "sim run 11m"
+
+
+class Course(NamedTuple):
+    """What happened between the failure and the end."""
+
+    peak: float             # highest utilization of an OSD
+    whole_minutes: int      # until no PG lacked a copy
+    degraded_minutes: int   # PG-minutes
+    copied_bytes: float
+    shards: int             # whose targets were chosen
+    broken: List[str]       # rules of safety
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> Dict[str, float]:
+    """Counts the bytes that all transfers copy."""
+    total = {"bytes": 0.0}
+    setter = Transfer.copied.__set__
+
+    def count(transfer: Transfer, value: float) -> None:
+        before = getattr(transfer, "copied", 0.0)
+        total["bytes"] += max(0.0, value - before)
+        setter(transfer, value)
+    monkeypatch.setattr(Transfer, "copied", property(Transfer.copied.__get__, count))
+    return total
+
+
+def test_steering_is_never_worse(failure_seed: int, tmp_path: Path,
+                                 copied: Dict[str, float]) -> None:
+    alone = course(failure_seed, tmp_path, copied, steers=False)
+    steered = course(failure_seed, tmp_path, copied, steers=True)
+    # where not all of it fits, A1 is broken with steering and without
+    sleeps = any(what.startswith("A1:") for what in alone.broken)
+    assert not [what for what in steered.broken if not (sleeps and what.startswith("A1:"))]
+    largest, smallest = sizes(failure_seed, tmp_path)
+    told = f"{alone} {steered}, a shard is {largest / smallest:.3f} of an OSD"
+    assert steered.peak <= alone.peak + largest / smallest, told
+    minutes = 1.05 * alone.whole_minutes + largest / RATE / 60.0 + STEP_MINUTES
+    assert steered.whole_minutes <= minutes, told
+    assert steered.copied_bytes <= 1.15 * alone.copied_bytes, told
+    assert steered.degraded_minutes <= 1.2 * alone.degraded_minutes + 60, told
+
+
+def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> Course:
+    """Balances a cluster, lets OSDs fail, and watches until it is whole."""
+    session = clusters.session_of("random", seed, folder)
+    options = ("steer_recovery", "hold_placement")
+    for name in options:
+        drive.command(session, f"config set mgr mgr/equilibrium/{name} {str(steers).lower()}")
+    watch = Watch(session)
+    session.host.observers.append(lambda _: watch(session))
+    drive.command(session, "equilibrium on")
+    drive.command(session, "sim run 10h")
+    drive.command(session, f"sim backfill rate {RATE}")
+    for osd in lost(seed, session):
+        drive.command(session, f"sim osd down {osd}")
+    drive.command(session, DOWN_OUT)
+    copied["bytes"] = 0.0
+    peak = 0.0
+    degraded = whole = shards = 0
+    for minutes in range(0, 60 * LONGEST_HOURS, STEP_MINUTES):
+        drive.command(session, f"sim run {STEP_MINUTES}m")
+        peak = max([peak, *[usage.used / usage.total for usage in session.cluster.usage.values()
+                            if usage.total]])
+        lacking = lacking_pgs(session)
+        degraded += lacking * STEP_MINUTES
+        chosen = session.module.balancer.status.steered
+        if chosen is not None:
+            shards = chosen.elsewhere_shards + chosen.held_shards
+        if lacking:
+            whole = minutes + STEP_MINUTES
+        if not session.cluster.unclean and not lacking:
+            break
+    found = Course(peak, whole, degraded, copied["bytes"], shards, watch.broken)
+    session.close()
+    return found
+
+
+def lost(seed: int, session: Session) -> Sequence[int]:
+    """The OSDs that fail: one to three, or those of a host."""
+    rng = random.Random(f"failures/{seed}")
+    osds = sorted(session.cluster.map.osds)
+    if rng.random() < 0.5:
+        return rng.sample(osds, rng.randint(1, 3))
+    crush = session.cluster.crush
+    hosts = [sorted(crush.weights_below(number)) for number, bucket in crush.buckets.items()
+             if bucket["type_name"] == "host" and "~" not in bucket["name"]]
+    return rng.choice(sorted(hosts))
+
+
+def lacking_pgs(session: Session) -> int:
+    """PGs that lack a copy."""
+    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
+    return sum("degraded" in state or "undersized" in state for state in states)
+
+
+def sizes(seed: int, folder: Path) -> Tuple[float, float]:
+    """Bytes of the largest shard, and of the smallest OSD."""
+    session = clusters.session_of("random", seed, folder)
+    smallest = min(usage.total for usage in session.cluster.usage.values() if usage.total)
+    largest = max(pg.shard.total for pg in session.cluster.pgs.values())
+    session.close()
+    return largest, smallest

@@ -1,0 +1,183 @@
+"""Shards that are copied anyway are steered as far as the options allow, and nobody's moves are
+taken back by that."""
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Iterator, Set
+
+import pytest
+
+from equilibrium_mgr.crush.placement import NO_OSD
+from equilibrium_mgr.plan_service import plan_service
+from equilibrium_mgr.plan.options import PlanOptions, Steering
+from equilibrium_mgr.planner import steering
+from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.runtime.time_slice import giving_way
+from equilibrium_mgr.snapshot.model import SnapshotPgs
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.monitor import MGR
+from tests.support.giving_way import Asked
+
+from . import drive
+from .rules.under_way import REMOVE_ITEMS, SET_ITEMS
+
+#: A change of weights moves shards, of which no data arrives meanwhile.
+_CHANGE = "sim osd crush-reweight 2 0"
+
+
+@pytest.fixture(scope="module")
+def balanced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo cluster once it is balanced: hdd and ssd OSDs."""
+    path = tmp_path_factory.mktemp("steering") / "balanced.json"
+    session = Session.from_state(release=18)
+    for line in ("balancer off", "equilibrium on", "sim run 10h", f"sim save {path}"):
+        drive.command(session, line)
+    session.close()
+    return path
+
+
+@pytest.fixture
+def session(balanced: Path) -> Iterator[Session]:
+    made = Session.from_state(str(balanced), release=18)
+    for line in ("balancer off", option("hold_placement", True), "equilibrium on", "sim run 5m",
+                 "sim backfill rate 1000"):
+        drive.command(made, line)
+    yield made
+    made.close()
+
+
+def option(name: str, value: Any) -> str:
+    return f"config set mgr mgr/equilibrium/{name} {str(value).lower()}"
+
+
+def sent(session: Session) -> Set[str]:
+    """PGs whose upmap items the module has sent."""
+    return {str(entry.command["pgid"]) for entry in session.command_log
+            if entry.sender == MGR and entry.prefix in (REMOVE_ITEMS, SET_ITEMS)}
+
+
+def test_items_that_somebody_has_removed_are_not_restored(session: Session) -> None:
+    removed = sorted(session.cluster.map.upmap_items)[:8]
+    for pgid in removed:
+        drive.command(session, f"osd rm-pg-upmap-items {pgid}")
+    drive.command(session, "sim osd reweight 23 0.99")
+    drive.command(session, "sim run 1m")
+    assert sent(session).isdisjoint(removed)
+
+
+def test_pgs_of_other_device_classes_stay_as_they_are(session: Session) -> None:
+    drive.command(session, option("device_classes", "ssd"))
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 1m")
+    assert not sent(session)
+    drive.command(session, option("device_classes", "hdd"))
+    drive.command(session, "sim osd crush-reweight 0 0")
+    drive.command(session, "sim run 1m")
+    assert sent(session)
+
+
+def test_drains_outside_the_window_do_not_open_it(session: Session) -> None:
+    hour = (time.localtime(session.clock()).tm_hour + 5) % 24
+    drive.command(session, option("begin_time", f"{hour:02}00"))
+    drive.command(session, option("end_time", f"{hour:02}01"))
+    drive.command(session, "equilibrium drain add osd.5")
+    drive.command(session, "sim run 3m")
+    assert sent(session)   # by the drain
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 2m")
+    assert session.module.balancer.status.steered is None
+
+
+def test_drains_do_not_widen_the_pools(session: Session) -> None:
+    drive.command(session, option("pool_ids", "3"))
+    drive.command(session, "equilibrium drain add osd.7")   # ssd: not of pool 3
+    drive.command(session, "sim run 3m")
+    before = sent(session)
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 1m")   # although a drain is under way
+    assert session.module.balancer.status.steered is not None
+    assert {pgid.partition(".")[0] for pgid in sent(session) - before} <= {"3", "5", "6"}
+
+
+@pytest.mark.parametrize("rate", ["250M", "400M"])
+def test_shards_that_have_begun_to_arrive_keep_max_upmap_items(session: Session,
+                                                               rate: str) -> None:
+    """Such shards may still be held, by more pairs."""
+    pairs = count_pairs(session)
+    for line in (option("max_upmap_items", pairs), f"sim backfill rate {rate}", _CHANGE,
+                 "sim osd crush-reweight 0 0", "sim run 50s"):
+        drive.command(session, line)
+    assert session.module.balancer.status.steered is not None
+    assert count_pairs(session) <= pairs
+
+
+def count_pairs(session: Session) -> int:
+    return sum(map(len, session.cluster.map.upmap_items.values()))
+
+
+def test_a_plan_is_void_once_its_option_is_off(session: Session,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = []
+
+    def plan(*arguments: Any) -> Any:
+        drive.command(session, option("steer_recovery", True))
+        drive.command(session, option("hold_placement", False))
+        plans.append(steering_plan(*arguments))
+        return plans[-1]
+    monkeypatch.setattr(plan_service, "steering_plan", plan)
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 50s")
+    assert plans[0].changes and not sent(session)
+
+
+def test_balancing_plans_at_once_if_the_monitor_refuses_everything(session: Session) -> None:
+    drive.command(session, "sim mon reject 1.0")
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 2m")
+    status = session.module.balancer.status
+    assert sent(session) and status.steered is None
+    assert status.state != "stuck"
+
+
+def test_holders_that_clash_by_a_new_rule_are_soon_seen(session: Session,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule now wants five hosts where a PG had two: at most two of its shards may be held."""
+    snapshot = session.module.balancer.observer.observe(None)
+    pg = next(pg for pg in snapshot.pgs.values() if pg.pool == 3)   # erasure-coded, 3+2
+    rule = snapshot.pools[3].rule
+    assert rule is not None
+    # hosts have four OSDs each, one of them an ssd
+    holders = (0, 1, 2, 4, 5)
+    assert rule.conflict(holders[:2] + (NO_OSD,) * 3)
+    moved = pg._replace(holders=holders, acting=holders, state="active+remapped+backfill_wait",
+                        uncopied={}, uncopied_ratio=1.0)
+    pgs = SnapshotPgs({**snapshot.pgs, pg.pgid: moved})
+    pgs.moving = {pg.pgid: moved}
+    asked = []
+    refusal = type(rule).refusal
+
+    def count(*arguments: Any) -> Any:
+        asked.append(arguments)
+        return refusal(*arguments)
+    monkeypatch.setattr(type(rule), "refusal", count)
+    found, _ = steering._steered_pgs(snapshot._replace(pgs=pgs), PlanOptions(),
+                                     Steering(at_rest=frozenset((pg.pgid,))))
+    assert len(set(found[pg.pgid].up) & set(holders)) >= 2
+    assert len(asked) < 400
+
+
+def test_a_plan_that_is_to_end_ends(session: Session) -> None:
+    drive.command(session, option("hold_placement", False))
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 30s")
+    snapshot = session.module.balancer.observer.observe(None)
+    moving = frozenset(snapshot.in_flight())
+    options = PlanOptions(steering=Steering(at_rest=moving))
+    asked = Asked(len(moving) // 2)
+    with giving_way(asked):
+        part = steering_plan(snapshot, options)
+    whole = steering_plan(snapshot, options)
+    assert 0 < len(part.changes) < len(whole.changes)
+    assert part.skipped["PG: the time for a plan was over"]
+    assert part.stop_reason != whole.stop_reason
