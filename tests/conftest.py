@@ -40,7 +40,7 @@ _COUNTS = (
     _Count("--random-clusters", 4, 200, "check the properties of plans on N random clusters"),
     _Count("--cached-looks", 40, 500, "hold N snapshots against those made without a cache"),
     _Count("--event-streams", 1, 60, "play N random event streams"),
-    _Count("--failures", 2, 40, "let OSDs of N random clusters fail, with steering and without"),
+    _Count("--failures", 1, 20, "let OSDs of N random clusters fail, with steering and without"),
     _Count("--drift-streams", 1, 30, "play N random streams of drift"),
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),
     _Count("--operation-streams", 1, 12, "play N random streams of drains, undo and freeze"),

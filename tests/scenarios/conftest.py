@@ -8,7 +8,7 @@ import pytest
 #: Argument of a test → the option, the first seed, and for how many of the option there is one.
 _SEEDS: Dict[str, Tuple[str, int, int]] = {
     "stream_seed": ("--event-streams", 0, 1), "steered_seed": ("--event-streams", 0, 1),
-    "failure_seed": ("--failures", 0, 1), "quiet_seed": ("--event-streams", 0, 5),
+    "failure_seed": ("--failures", 1, 1), "quiet_seed": ("--event-streams", 0, 5),
     "any_upmaps_seed": ("--event-streams", 0, 15), "operation_seed": ("--operation-streams", 0, 1),
     "drift_seed": ("--drift-streams", 3, 1), "asked_seed": ("--asked-streams", 7, 1),
     "asked_events_seed": ("--asked-streams", 1, 1)}
