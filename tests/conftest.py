@@ -84,13 +84,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     left: List[pytest.Item] = []
-    if config.option.only_full:
-        left = [item for item in items
-                if not (item.get_closest_marker("full") or _has_cases(item))]
-    elif not config.option.full:
-        named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
-        left = [item for item in items
-                if item.get_closest_marker("full") and not any(_is(item, name) for name in named)]
+    named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
+    for item in items:
+        is_full = item.get_closest_marker("full") is not None
+        if config.option.only_full:
+            leaves = not is_full and not _has_cases(item)
+        else:
+            leaves = is_full and not config.option.full and not _is_named(item, named)
+        if leaves:
+            left.append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)
@@ -106,13 +108,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _has_cases(item: pytest.Item) -> bool:
     """True where the number of random cases decides what is run, the sum of all cases too."""
     names = set(getattr(item, "fixturenames", ()))
-    return bool(names & {"corpus", "story"} or any(name.endswith("_seed") for name in names)
-                or ("case" in names and item.path.parent.name == "properties"))
+    if names & {"corpus", "story"} or [name for name in names if name.endswith("_seed")]:
+        return True
+    return "case" in names and item.path.parent.name == "properties"
 
 
-def _is(item: pytest.Item, name: str) -> bool:
-    """Compares a node id with the last part of one, with or without parameters."""
-    return f"/{item.nodeid}".endswith(f"/{name}") or f"/{name}[" in f"/{item.nodeid}"
+def _is_named(item: pytest.Item, names: List[str]) -> bool:
+    """Compares a node id with the last parts of some, with or without parameters."""
+    nodeid = f"/{item.nodeid}"
+    for name in names:
+        if nodeid.endswith(f"/{name}") or f"/{name}[" in nodeid:
+            return True
+    return False
 
 
 @pytest.fixture(autouse=True)
