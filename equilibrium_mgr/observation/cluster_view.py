@@ -241,6 +241,8 @@ class ClusterView(NamedTuple):
     #: statistics do not show yet
     used_soon: Mapping[int, int]
     growth_now: Callable[[], Optional[Mapping[int, float]]]   # of `counts.now`
+    #: OSD id → used bytes of its device, if its size_factor is not 1
+    device_used_now: Mapping[int, int]
     #: DOWN … → id → when it was first seen, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]]
     rates: TransferRates = TransferRates()   # at which shards have arrived so far
@@ -378,6 +380,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         moving=moving_totals(flying),
         used_soon=_with_unseen(snapshot, target, pending),
         growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
+        device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
+                         if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, troubles))
 
 
@@ -432,6 +436,11 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
                    for number, states in snapshot.pool_states.items()}
     fields = {**map_fields, "epoch": snapshot.epoch, "pool_states": pool_states}
     observed = snapshot._replace(**fields)
+    device_used = dict(view.device_used_now)
+    for number in view.device_used_now:
+        reported = summary.osds.get(number)
+        if reported is not None and reported.used_bytes is not None:
+            device_used[number] = reported.used_bytes
     moving: Set[Optional[int]] = set()
     for move in view.movements:
         moving.update((move.source, move.target))
@@ -451,6 +460,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
         misplaced_copies=summary.misplaced_copies,
         classes_now=class_usage(now, used, with_drained=True),   # of OSDs that are up now
         used_now=used,
+        device_used_now=device_used,
         used_soon=used_soon,
         utilization_bounds=_bounds_now(view.utilization_bounds, now, used_soon),
         soon=lru_cache(1)(lambda: counted_usage(snapshot, target, view.counts.soon)),

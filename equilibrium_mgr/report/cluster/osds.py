@@ -117,7 +117,7 @@ def _row(view: ClusterView, osd: Osd) -> Row:
     used_bytes = view.used_now[number]
     if osd.has_statistics:
         size = osd.device_size
-        used = osd.device_bytes(used_bytes)
+        used = view.device_used_now.get(number, used_bytes)
     return {
         "id": number,
         "device_class": osd.device_class,
