@@ -178,7 +178,8 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         elif drain_has_work and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        if idle is not None and not self.is_steering_due(settings) and self._stays_idle(idle, basis):
+        is_steering = self.is_steering_due(settings)
+        if idle is not None and not is_steering and self._stays_idle(idle, basis):
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, basis, excluded, generation, settings)
 

@@ -73,7 +73,7 @@ class SteeringTrigger:
     def _note_returned(self, snapshot: Snapshot) -> None:
         """Notes which OSDs have come back with their disk."""
         targets: Set[int] = set()
-        for pg in snapshot.in_flight().values():
+        for pg in piecewise(snapshot.in_flight().values(), _PGS_A_PIECE):
             targets.update(pg.up)
         absent: Dict[int, str] = {}
         returned = set(self._returned)

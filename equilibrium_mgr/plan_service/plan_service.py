@@ -21,7 +21,7 @@ from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..planner.steering import steered_shards, steering_plan
 from ..runtime.job_thread import JobRunner
-from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
+from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way, piecewise
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.change import Changes, with_pg_num
 from ..what_if.failure import (
@@ -33,6 +33,8 @@ MAX_PLANS_IN_PROGRESS = 10
 #: A plan waits at most so often for PGs that have just been remapped, because the osdmap of a busy
 #: cluster never stops changing.
 _MAX_WAITS = 3
+
+_PGS_A_PIECE = 500   # before other threads have their turn
 
 Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or a substitute of it
 
@@ -437,7 +439,7 @@ def _steered(placed: Placement, recovery: Recovery) -> SteeredRecovery:
     for change in plan.changes:
         up[change.pgid] = change.up_after
     copied = 0
-    for pgid, osds in up.items():
+    for pgid, osds in piecewise(up.items(), _PGS_A_PIECE):
         holders = {NO_OSD, *snapshot.pgs[pgid].holders}
         copied += len([osd for osd in osds if osd not in holders])
     elsewhere, held = steered_shards(plan, snapshot)

@@ -19,6 +19,7 @@ from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import STEER, Plan, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise, told_to_end
+from ..snapshot.in_flight import has_all_shards
 from ..snapshot.model import (
     Pg, Pool, Snapshot, is_same_placement, pg_number, shard_changes, without_shares)
 from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
@@ -35,6 +36,7 @@ _HELD_RATIO = 0.5
 _MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each such shard.
 _MOST_TARGETS = 60
+_PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
 
@@ -50,7 +52,8 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     """Returns a plan of kind STEER. `options.steering` says which shards it may touch."""
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
-    steering = options.steering or Steering()
+    steering = options.steering
+    assert steering is not None
     pgs, skipped = _steered_pgs(snapshot, options, steering)
     held = _with_held(snapshot, pgs)
     free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
@@ -61,7 +64,8 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     if free:
         finished = _choose_targets(leveled, options._replace(only=free, aim=STEERED), bounds, up)
     changes = PlannedChanges(snapshot)
-    for pgid in sorted(up, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid)):
+    largest_first = sorted(up, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
+    for pgid in piecewise(largest_first, _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         positional = snapshot.is_positional(pg)
         if not is_same_placement(pg.up, up[pgid], positional):
@@ -88,7 +92,7 @@ def _choose_targets(snapshot: Snapshot, options: PlanOptions, bounds: Utilizatio
     False if the search was told to end."""
     placement, _, finished = multi_start_search(snapshot, options, bounds)
     osds = placement.osd_ids
-    for number, pg in enumerate(placement.pgs):
+    for number, pg in piecewise(enumerate(placement.pgs), _PGS_A_PIECE):
         up[pg.pgid] = tuple([osds[i] for i in placement.up[number]])
     return finished
 
@@ -97,7 +101,7 @@ def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
     """Returns the snapshot as if these PGs were on their way to the up sets."""
     after = dict(snapshot.pgs)
     more: Counter[int] = Counter()   # OSD → bytes
-    for pgid, steered in pgs.items():
+    for pgid, steered in piecewise(pgs.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         for osd in pg.up:
             more[osd] -= snapshot.shard_bytes(pg, osd, pg.up)
@@ -118,8 +122,8 @@ def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
     skipped: Counter[str] = Counter()
     moving = snapshot.in_flight()
     emptiest = _emptiest_first(snapshot, options)
-    for pgid in piecewise(sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid))),
-                          1):
+    in_order = sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid)))
+    for pgid in piecewise(in_order, 1):
         pg = moving[pgid]
         why: Optional[str] = "the time for a plan was over"
         if not told_to_end():
@@ -175,15 +179,10 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     return None
 
 
-def lacks_copies(pg: Pg, pool: Pool) -> bool:
-    """Returns True if no OSD has one of the PG's shards."""
-    return len(pg.holders) < pool.size or NO_OSD in pg.holders
-
-
 def only_lacks_copies(pg: Pg, pool: Pool) -> bool:
     """Returns True if all shards that come to the PG's OSDs are rebuilt: none leaves another
     OSD."""
-    return lacks_copies(pg, pool) and set(pg.holders) <= {*pg.up, NO_OSD}
+    return not has_all_shards(pg.holders, pool.size) and set(pg.holders) <= {*pg.up, NO_OSD}
 
 
 class _SteerablePg:
@@ -198,8 +197,9 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        self._lacks = lacks_copies(pg, pool)
-        self._may_choose = steering.rebuilt if self._lacks else steering.moved
+        self._may_choose = steering.rebuilt
+        if has_all_shards(pg.holders, pool.size):
+            self._may_choose = steering.moved
         # doubtful holders may have lost their data
         rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
         self._may_hold = self._may_choose and rests
@@ -217,7 +217,8 @@ class _SteerablePg:
                     return None
                 up = self._completed(dict(part), keeps_targets)
                 if up is not None:
-                    return SteeredPg(up, frozenset() if keeps_targets else self._free(up))
+                    without_data = set(up).difference(self._pg.holders)
+                    return SteeredPg(up, frozenset(() if keeps_targets else without_data))
         return None
 
     def _pins(self) -> List[Tuple[int, int]]:
@@ -304,7 +305,3 @@ class _SteerablePg:
         except ValueError:
             return False
         return True
-
-    def _free(self, up: Osds) -> FrozenSet[int]:
-        """Returns the OSDs of an up set that have no data of the PG."""
-        return frozenset([osd for osd in up if osd not in self._pg.holders])

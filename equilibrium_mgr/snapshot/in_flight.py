@@ -162,7 +162,7 @@ class InFlightTracker:
             degraded = True
         if degraded or holders is not up or not has_reported:
             self._still_unclean[pg.pgid] = unclean._replace(degraded=degraded)
-        is_whole = _is_whole(holders, pg.size)
+        is_whole = has_all_shards(holders, pg.size)
         moves = holders is not up and (is_whole or DEGRADED not in state)
         lacks = has_hole
         if degraded and (lacks_copies or not is_whole):
@@ -220,10 +220,10 @@ class InFlightTracker:
         OSD lacks.
         """
         state = pg.record.state
-        if DEGRADED in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
+        if DEGRADED in state or not _has_peered(state) or has_all_shards(unclean.holders, pg.size):
             return unclean
         holders = self._guessed_holders(pg)
-        if not _is_whole(holders, pg.size):
+        if not has_all_shards(holders, pg.size):
             return unclean
         return unclean._replace(holders=holders, doubtful=True)
 
@@ -289,7 +289,7 @@ def _has_peered(state: str) -> bool:
     return ACTIVE in state and STALE not in state
 
 
-def _is_whole(holders: Osds, size: int) -> bool:
+def has_all_shards(holders: Osds, size: int) -> bool:
     """Returns True if an OSD holds each shard."""
     return len(holders) >= size and NO_OSD not in holders
 
