@@ -180,8 +180,8 @@ def differ(plan: List[str], other: List[str]) -> float:
 
 def highest(plan: List[str]) -> List[float]:
     """In per cent, before and after."""
-    line = next(line for line in plan if "max utilization" in line)
-    return [float(text) for text in re.findall(r"([\d.]+)%", line)]
+    line = next(line for line in plan if "max %USE" in line)
+    return [float(text) for text in re.findall(r"\d+\.\d+", line)[:2]]
 
 
 def moving_in_file(reader: Reader) -> int:
