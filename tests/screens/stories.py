@@ -60,7 +60,8 @@ STORIES: Dict[str, Tuple[str, ...]] = {
         "sim run 3m", "equilibrium drain add 3", "osd set norebalance", "sim run 3m",
         "equilibrium drain ls", "equilibrium status", "equilibrium explain osd.3",
         "osd unset norebalance", "balancer on", "sim run 3m", "equilibrium drain ls",
-        "equilibrium status", "equilibrium explain osd.3"),
+        "equilibrium status", "equilibrium explain osd.3", "sim osd down 3", "sim run 3m",
+        "equilibrium drain ls"),
     "drains-too-many": (
         "equilibrium drain add host3 host4 host5", "equilibrium drain ls",
         "equilibrium drain add host3 host4 host5 --dry-run", "equilibrium drain ls",
