@@ -201,8 +201,8 @@ def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     name = None
     executing = parts.balancer.plan_name
     if execution is not None and execution.kind == FREEZE:
-        raise CommandError(EAGAIN, f"plan '{executing}' is sending its pins; try again in some"
-                           f" seconds; 'ceph equilibrium rm {executing}' stops it")
+        raise CommandError(EAGAIN, f"plan '{execution.name}' is sending its pins; try again in some"
+                           f" seconds; 'ceph equilibrium rm {execution.name}' stops it")
     if not dry_run:
         parts.refuse_old_clients()
         if executing is not None:
