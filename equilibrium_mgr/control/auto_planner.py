@@ -102,7 +102,7 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """True if a plan has been made that `next_step` has not returned yet."""
+        """True if a plan has been made that `next_step` has not looked at yet."""
         return self._ready is not None
 
     @property
@@ -344,9 +344,10 @@ class AutoPlanner:
         return basis
 
     def _steering_left(self, settings: Settings) -> Optional[float]:
-        """Returns the seconds until shards may be steered, None if they must not be."""
+        """Returns the seconds until shards may be steered; None outside the window, if OSDs have
+        not changed, or if no option asks for steering."""
         now = self._clock()
-        if not is_open(settings, now):   # drains are planned outside the window, too
+        if not is_open(settings, now):   # the caller may be planning a drain, which has no window
             return None
         return self._steering.seconds_left(settings, now)
 

@@ -99,9 +99,9 @@ class Balancer:
         self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
-        #: until the next round; until the state has more to say, which may be several rounds; until
-        #: the next batch
-        self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
+        self._round = WaitTimer()   # until the next round
+        self._wait = WaitTimer()    # until the state has more to say, perhaps several rounds later
+        self._batch = WaitTimer()   # until the next batch
         self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         self._waits_for_time = False   # whether the last state said how long to wait

@@ -285,8 +285,11 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """HARD_SHARE (a ratio) of the PG shards above which an OSD withholds PGs, so that they stay
-    inactive: mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio."""
+    """Delays for a target with so many PG shards that it may soon withhold PGs.
+
+    The limit is HARD_SHARE, a ratio, of mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio. An
+    OSD that has withheld a PG has a lower limit for a day (outcomes.py).
+    """
     limits = state.limits
     if not limits.max_pg_shards and not limits.withheld_at:
         return None

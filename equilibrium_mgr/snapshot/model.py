@@ -183,7 +183,7 @@ class Pool(NamedTuple):
     def shape(self) -> Tuple[Any, ...]:
         """Returns the values that decide which placements are legal.
 
-        While pg_num changes step by step it is none of them: `touched` has the PGs instead.
+        Leaves pg_num out while it changes step by step: `touched` shows the affected PGs then.
         """
         return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
 
@@ -226,7 +226,8 @@ class Pool(NamedTuple):
         return tuple(gains + losses)
 
     def ratio_on(self, osd: int, osds: Sequence[int]) -> float:
-        """Returns the bytes of that shard as a ratio of the mean shard's."""
+        """Returns the bytes of a PG's shard on an OSD as a ratio of those of the PG's mean shard.
+        `osds`: the PG's OSDs, by position."""
         ratio = self.osd_ratios.get(osd, 1.0)
         if self.position_ratios and osd in osds:
             ratio *= self.position_ratios[osds.index(osd)]

@@ -259,8 +259,11 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
 
 
 def _more_backfills(view: ClusterView) -> Optional[str]:
-    """Returns Ceph's option that lets an OSD copy more at a time; None if it is set already, or if
-    the release of the OSDs is unknown."""
+    """Returns Ceph's option that lets an OSD copy more at a time.
+
+    Returns None if it is set already, if osd_max_backfills is above 1 on rotating disks, or if the
+    release of the OSDs is unknown.
+    """
     release = view.snapshot.osd_release
     is_set = view.copying_options.get
     if release and release not in BEFORE_QUINCY:
