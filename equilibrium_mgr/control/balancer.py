@@ -438,8 +438,8 @@ class Balancer:
         return self._next_round(settings, outcome.seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
-        """Begins the wait for the next round and returns its seconds. `seconds`: until the state
-        has more to say."""
+        """Begins the wait for the next round, and returns the seconds until the loop wakes up. These
+        are fewer if an option asks for steering. `seconds`: until the state has more to say."""
         now = self._clock()
         delay = settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
@@ -479,8 +479,11 @@ class Balancer:
         return self._next_round(settings, _NOT_READY_SECONDS)
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """Returns True if this round must read the whole cluster. A round that was woken early must
-        only if that is required, or if a finished plan can be taken up."""
+        """Returns True if this round must read the whole cluster.
+
+        A round that was woken early must read it only if that is required, if a finished plan can
+        be taken up, if `active` was just set, or if shards may have to be steered.
+        """
         observer = self.observer
         state = self._current.state
         is_free = self.execution is None
