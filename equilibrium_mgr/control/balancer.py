@@ -438,7 +438,7 @@ class Balancer:
         return self._next_round(settings, outcome.seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
-        """Begins the wait for the next round, and returns the seconds until the loop wakes up. These
+        """Begins the wait for the next round. Returns the seconds until the loop wakes up, which
         are fewer if an option asks for steering. `seconds`: until the state has more to say."""
         now = self._clock()
         delay = settings.sleep_interval
@@ -859,7 +859,8 @@ class Balancer:
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """Returns the state while moves of our own are in flight and nothing else needs to be done,
-        None if none are. Moves of the last mgr are in the view, and not pending with this one."""
+        None if none are. Counts moves that the last mgr sent, although most are not pending
+        here."""
         count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
             return None

@@ -207,7 +207,8 @@ class Pool(NamedTuple):
     def bytes_on(self, shard_bytes: int, osd: int, osds: Sequence[int]) -> int:
         """Returns the bytes of a PG's shard on one of its present or future OSDs.
 
-        No other function computes them. `shard_bytes`: of its mean shard; `osds`: by position.
+        Only the planner computes them in another way (`size_ratio` of a group). `shard_bytes`: of
+        the PG's mean shard; `osds`: by position.
         """
         if not self.position_ratios and not self.osd_ratios:
             return shard_bytes

@@ -50,7 +50,8 @@ def numbers_of(code: str, found: Optional[RefusalCount], context: ExplainContext
 
 
 def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    """`needed`: the bound of the fullest target and one shard more; `most` at most."""
+    """Returns the figures for the fill limit. `needed` is a limit that lets a shard go to the
+    fullest of the targets at its bound; it is never above `most`."""
     snapshot = context.snapshot
     bounds = context.view.utilization_bounds
     most = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
