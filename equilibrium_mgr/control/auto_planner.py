@@ -100,7 +100,7 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """True if a plan has been made that `next_step` has not returned yet."""
+        """True if a plan has been made that `next_step` has not looked at yet."""
         return self._ready is not None
 
     @property

@@ -267,7 +267,7 @@ class _SteerablePg:
         return None
 
     def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
-        """Returns True if no OSDs at the holes make the others legal."""
+        """Returns True if the OSDs of `wanted` outside the holes already break the rule."""
         self._tries_left -= 1
         kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
         return self._rule.conflict(kept) is not None
