@@ -16,7 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
-from ..plan.model import STEER, Plan, has_begun, least_uncopied
+from ..plan.model import STEER, Plan, certain_holders, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise, told_to_end
 from ..snapshot.in_flight import has_all_shards
@@ -202,8 +202,10 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        # doubtful holders may have lost their data
-        self._may_hold = pg.pgid in steering.at_rest and not pg.doubtful_holders
+        self._may_hold = pg.pgid in steering.at_rest
+        self._holders = pg.holders
+        if pg.doubtful_holders:   # an OSD was down before it was out; others may have lost data
+            self._holders = certain_holders(pg, pool.erasure)
         self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
@@ -225,12 +227,12 @@ class _SteerablePg:
         stay."""
         pg = self._pg
         if self._positional:
-            pairs = [(i, held) for i, (held, now) in enumerate(zip(pg.holders, pg.up))
+            pairs = [(i, held) for i, (held, now) in enumerate(zip(self._holders, pg.up))
                      if held not in (now, NO_OSD)]
             return [(i, held) for i, held in pairs if self._may_stay(i, held)]
         found: List[Tuple[int, int]] = []
         gains = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
-        for held in pg.holders:
+        for held in self._holders:
             if held in pg.up or held == NO_OSD:
                 continue
             position = next((i for i in gains if self._may_stay(i, held)), None)
