@@ -30,6 +30,8 @@ class Steered(NamedTuple):
     held_shards: int      # that stay where their data is
     max_utilization: float            # of the fullest OSD when all has arrived, a ratio
     max_utilization_by_crush: float   # the same without the plan
+    skipped: Mapping[str, int] = {}   # why other shards keep their targets → how many
+    left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
 
 class SteeringTrigger:
@@ -115,7 +117,7 @@ class SteeringTrigger:
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before))
+                                   _highest(plan.before), plan.skipped, plan.left_alone)
 
     def forget_choice(self) -> None:
         """Notes that nothing of the plan could be sent."""
@@ -157,4 +159,9 @@ def reason_of(choice: Steered) -> str:
         parts.append(f"{shards} that are copied anyway go where there is room")
     if choice.held_shards:
         parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
-    return " and ".join(parts)
+    skipped = choice.skipped
+    if not skipped:
+        return " and ".join(parts)
+    most = max(skipped, key=lambda why: skipped[why])
+    return (f"{' and '.join(parts)}; {plural(sum(skipped.values()), 'shard')} go where Ceph chose,"
+            f" {skipped[most]} of them because {most.removeprefix('PG: ')}")

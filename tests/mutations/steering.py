@@ -44,4 +44,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
         (Edit(PLANNED,
               "    if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):\n",
               "    if False:\n"),),
-        UNIT))
+        UNIT),
+    Mutation(
+        "warns-of-what-steering-avoids",
+        "what comes by CRUSH alone is no trouble while other targets are about to be chosen",
+        (Edit("equilibrium_mgr/control/status.py",
+              "        if self.steering_at is not None:\n",
+              "        if False:\n"),),
+        "scenarios/test_steering_scope.py"),
+    Mutation(
+        "forgets-what-the-last-mgr-steered",
+        "a new mgr knows whose targets the last one chose",
+        (Edit("equilibrium_mgr/control/journal.py",
+              "            sent.steered[pgid] = at\n",
+              "            pass\n"),),
+        "scenarios/test_failover_forgets_nothing.py"))
