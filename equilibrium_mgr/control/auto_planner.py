@@ -121,6 +121,13 @@ class AutoPlanner:
         """What was chosen for shards that are copied anyway, while they are on their way."""
         return self._steering.choice
 
+    def steering_left(self, settings: Settings,
+                      execution: Optional[Execution]) -> Optional[float]:
+        """Returns the seconds until shards are steered, None if nothing waits for that."""
+        if execution is not None and execution.kind == STEER and execution.wanted:
+            return 0.0
+        return self._steering.seconds_left(settings, self._clock())
+
     def forget_steered(self) -> None:
         """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
         self._steering.forget_choice()

@@ -47,7 +47,8 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
+from .status import (
+    AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
@@ -88,7 +89,8 @@ class Balancer:
         self._log = log
         self.dispatcher = UpmapDispatcher(gateway, clock, log)
         self.observer = ClusterObserver(gateway, self.dispatcher.pending,
-                                        self.dispatcher.cooldown, clock, log)
+                                        self.dispatcher.cooldown, self.dispatcher.steered, clock,
+                                        log)
         self._slot = ExecutionSlot(clock, log)
         self._automatic = AutoPlanner(plan_service, gateway.max_pg_shards, clock,
                                       wake)
@@ -106,6 +108,7 @@ class Balancer:
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         self._waits_for_time = False   # whether the last state said how long to wait
         self._status_lock = threading.Lock()
+        self._steering_wait = SteeringWait()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
@@ -186,7 +189,9 @@ class Balancer:
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status,
-                steered=self._automatic.steered)
+                steered=self._automatic.steered,
+                steering_at=self._steering_wait.until(
+                    self._automatic.steering_left(self._settings(), execution), self._clock()))
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -682,7 +687,8 @@ class Balancer:
         """Counts the execution in an episode, once, unless a command has ended it."""
         if not execution.is_recorded:
             self._journal.begin_plan(execution.name, why, self._clock(), self.observer.view,
-                                     lambda: self._slot.execution is execution)
+                                     lambda: self._slot.execution is execution,
+                                     adds=execution.kind == STEER)
             execution.is_recorded = True
 
     def _end_episode(self, outcome: str) -> None:

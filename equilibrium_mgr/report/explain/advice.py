@@ -178,7 +178,7 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
     if slow and not action.startswith(f"{codes.NOTHING} here"):
         return _compare_disk(slow[0])
     snapshot = view.snapshot
-    found = view.will_not_fit()
+    found = status.will_not_fit(view)
     fits = not found or found[0].ratio_name == "nearfull_ratio"
     highest = snapshot.backfillfull_ratio
     if fits:
