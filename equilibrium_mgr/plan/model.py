@@ -273,6 +273,8 @@ class Plan(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done
     kind: str = BALANCE          # one of KINDS
     limited_to: str = ""         # PlanOptions.limited_to
+    #: of kind STEER: pgid → why a PG in flight keeps its targets; it is not stored
+    left_alone: Dict[str, str] = {}
 
     @property
     def bytes(self) -> int:
@@ -331,7 +333,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     try:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
-        plan: Plan = typed({"limited_to": "", **dump, "epoch": dump["osdmap_epoch"]}, Plan)
+        plan: Plan = typed({
+            "limited_to": "", **dump, "left_alone": {}, "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError) as error:
