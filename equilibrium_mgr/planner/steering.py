@@ -166,6 +166,11 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return f"it is {pg.state}"
     if pool.rule.refusal(pg.up):
         return "its present placement breaks its CRUSH rule"
+    if has_all_shards(pg.holders, pool.size):
+        if not steering.moved:
+            return "hold_placement is off"
+    elif not steering.rebuilt:
+        return "steer_recovery is off"
     if pg.pgid not in steering.at_rest and not only_lacks_copies(pg, pool):
         return "it moved before the change"
     if least_uncopied(pg) < _HELD_RATIO:
@@ -197,18 +202,12 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        self._may_choose = steering.rebuilt
-        if has_all_shards(pg.holders, pool.size):
-            self._may_choose = steering.moved
         # doubtful holders may have lost their data
-        rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
-        self._may_hold = self._may_choose and rests
+        self._may_hold = pg.pgid in steering.at_rest and not pg.doubtful_holders
         self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
         """Returns where the shards may be: as many as possible are held. None: nowhere else."""
-        if not self._may_choose:
-            return None
         pins = self._pins() if self._may_hold else []
         keeps_targets = has_begun(self._pg)
         for count in range(len(pins), int(keeps_targets) - 1, -1):
