@@ -97,6 +97,7 @@ class _Left(NamedTuple):
 
     changes: Sequence[PgChange] = ()
     moves: Sequence[Move] = ()
+    in_place: int = 0   # PGs that are where the plan wants them, or on their way there
 
     @property
     def bytes(self) -> int:
@@ -156,11 +157,15 @@ def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
     if plan is None:
         return _Left()
     changes = {}
+    in_place = 0
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and pg.up == change.up_before:
             changes[change.pgid] = change
-    return _Left([*changes.values()], [move for move in plan.moves if move.pgid in changes])
+        elif pg is not None and pg.up == change.up_after:
+            in_place += 1
+    moves = [move for move in plan.moves if move.pgid in changes]
+    return _Left([*changes.values()], moves, in_place)
 
 
 def _later(evaluation: Data, status: Data,
@@ -244,7 +249,8 @@ def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left
                    epoch: int) -> List[str]:
     warnings = []
     progress = (f"{len(left.changes)} of its {plural(len(plan.changes), 'PG')} are still to be"
-                " moved; what follows is about these.")
+                f" moved, {left.in_place} are in place or on their way; what follows is about those"
+                " to be moved.")
     if execution is not None and execution["plan"] == evaluation["plan"]:
         warnings.append(f"The plan is being carried out: {progress}")
     elif evaluation["is_outdated"]:
