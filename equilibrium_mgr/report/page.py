@@ -25,7 +25,7 @@ from ..snapshot.upmap_items import items_for
 from ..version import VERSION
 from .cluster.cluster_tables import (
     cells_of, class_table, held_sentences, pool_table, room_sentence)
-from .cluster.failures import WORST_COLUMNS, WORST_HEAD, worst_row
+from .cluster.failures import WORST_HEAD, room_advice, worst_cells
 from .answer import CommandAnswer, amount
 from .status import moving_text, window_text
 
@@ -368,6 +368,7 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
     """Returns the worst failure of each type, now and with the plan."""
     rows: List[List[str]] = []
     missing = []
+    advice: List[Markup] = []
     for plan, answer in answers.items():
         of_plan = f" {plan}" if plan else ""
         command = f"ceph equilibrium eval{of_plan} --worst-failure"
@@ -376,14 +377,18 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
                 f"Not computed: '{command}' does it; then ask for this page again."))
         else:
             rows += _failure_rows(plan, answer)
+            advice += _room_advice(plan, answer)
     if len(missing) == len(answers):
         return missing
     return [
         table(f"WORST FAILURE<|WHEN<|{WORST_HEAD}", rows),
-        paragraph("The worst of each type, as if all of it could recover: the PGs of TOOFULL"
-                  f" cannot. '{command}' has others. While a plan is carried out it is between now"
+        paragraph("The worst of each type. %AFTER: the highest utilization at the end, %PEAK: on"
+                  " the way. NO ROOM: what finds none below backfillfull, so that %AFTER is not"
+                  " reached. Steered: with the option steer_recovery; the line above it is by CRUSH"
+                  f" alone. '{command}' has others. While a plan is carried out it is between now"
                   " and with it, as an upmap moves a whole copy before the old one is deleted.",
                   "note"),
+        *advice,
         *missing]
 
 
@@ -391,10 +396,22 @@ def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
     rows = []
     when = f"with {plan}" if plan else "now"
     for type_name, found in (answer.worst or {}).items():
-        for name, *cells in cells_of([worst_row(answer, one) for one in found.worst[:1]],
-                                     WORST_COLUMNS):
-            rows.append([f"{type_name} {name}", when, *cells])
+        for one in found.worst[:1]:
+            for name, *cells in worst_cells(answer, one):
+                rows.append([f"{type_name} {name}", when, *cells])
     return rows
+
+
+def _room_advice(plan: str, answer: FailureAnswer) -> List[Markup]:
+    """Returns what gives all shards room after the worst failure of each type."""
+    when = f" with {plan}" if plan else ""
+    found: List[Markup] = []
+    for type_name, failures in (answer.worst or {}).items():
+        for one in failures.worst[:1]:
+            advice = room_advice(answer, one)
+            if advice:
+                found.append(paragraph(f"{type_name} {one.failure.name}{when}: {advice}."))
+    return found
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
