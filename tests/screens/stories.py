@@ -7,6 +7,11 @@ _OPTION = "config set mgr mgr/equilibrium/"
 _SLOW = "sim backfill rate 4M"
 _PAIR = "equilibrium explain 2.1f 14"
 
+_STEERS = (f"{_OPTION}steer_recovery true", f"{_OPTION}hold_placement true",
+           "sim backfill rate 1T", "equilibrium on", "sim run 75m", "sim backfill rate 100M")
+#: Asked at each moment of an outage.
+_OUTAGE = ("equilibrium status", "equilibrium moves --limit 12", "health detail")
+
 #: Name → lines, after a first look; `golden/stories/NAME.txt` has what equilibrium answers.
 STORIES: Dict[str, Tuple[str, ...]] = {
     "pool-list": (
@@ -197,4 +202,13 @@ STORIES: Dict[str, Tuple[str, ...]] = {
         "sim run idle", "equilibrium execute p", "sim run 1m", "sim run idle",
         "equilibrium history", "equilibrium execute p", "equilibrium status",
         "osd rm-pg-upmap-items 2.2e", "equilibrium execute p"),
+    "host-lost": (
+        *_STEERS, "sim host down host3", "sim run 5s", *_OUTAGE, "sim run 9m55s", "sim run 10s",
+        *_OUTAGE, "equilibrium explain 2.3", "sim run 30s", *_OUTAGE, "equilibrium explain 2.3",
+        "equilibrium explain 2.6", "equilibrium explain 2.5", "sim run 1h", *_OUTAGE,
+        "equilibrium explain", "equilibrium history", "sim run 90m", *_OUTAGE, "sim run 3h",
+        *_OUTAGE, "equilibrium explain 2.3", "equilibrium explain 2.6", "equilibrium history"),
+    "weight-taken-away": (
+        *_STEERS, "sim osd crush-reweight 9 0", "sim run 20s", *_OUTAGE, "sim run 40s", *_OUTAGE,
+        "sim failover", "sim run 1m", *_OUTAGE, "sim run 15m", *_OUTAGE, "equilibrium history"),
 }
