@@ -101,9 +101,9 @@ class Balancer:
         self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
-        #: until the next round; until the state has more to say, which may be several rounds; until
-        #: the next batch
-        self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
+        self._round = WaitTimer()   # until the next round
+        self._wait = WaitTimer()    # until the state has more to say, perhaps several rounds later
+        self._batch = WaitTimer()   # until the next batch
         self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         self._waits_for_time = False   # whether the last state said how long to wait
@@ -443,8 +443,8 @@ class Balancer:
         return self._next_round(settings, outcome.seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
-        """Begins the wait for the next round and returns its seconds. `seconds`: until the state
-        has more to say."""
+        """Begins the wait for the next round. Returns the seconds until the loop wakes up, which
+        are fewer if an option asks for steering. `seconds`: until the state has more to say."""
         now = self._clock()
         delay = settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
@@ -484,8 +484,11 @@ class Balancer:
         return self._next_round(settings, _NOT_READY_SECONDS)
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """Returns True if this round must read the whole cluster. A round that was woken early must
-        only if that is required, or if a finished plan can be taken up."""
+        """Returns True if this round must read the whole cluster.
+
+        A round that was woken early must read it only if that is required, if a finished plan can
+        be taken up, if `active` was just set, or if shards may have to be steered.
+        """
         observer = self.observer
         state = self._current.state
         is_free = self.execution is None
@@ -862,7 +865,8 @@ class Balancer:
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """Returns the state while moves of our own are in flight and nothing else needs to be done,
-        None if none are. Moves of the last mgr are in the view, and not pending with this one."""
+        None if none are. Counts moves that the last mgr sent, although most are not pending
+        here."""
         count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
             return None

@@ -16,7 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
-from ..plan.model import STEER, Plan, has_begun, least_uncopied
+from ..plan.model import STEER, Plan, certain_holders, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise, told_to_end
 from ..snapshot.in_flight import has_all_shards
@@ -174,6 +174,11 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return f"it is {'+'.join(sorted(states)) or 'not active'}"
     if pool.rule.refusal(pg.up):
         return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
+    if has_all_shards(pg.holders, pool.size):
+        if not steering.moved:
+            return "hold_placement is off"
+    elif not steering.rebuilt:
+        return "steer_recovery is off"
     if pg.pgid not in steering.at_rest and not only_lacks_copies(pg, pool):
         return "it moved before the change"
     if least_uncopied(pg) < _HELD_RATIO:
@@ -205,18 +210,14 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        self._may_choose = steering.rebuilt
-        if has_all_shards(pg.holders, pool.size):
-            self._may_choose = steering.moved
-        # doubtful holders may have lost their data
-        rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
-        self._may_hold = self._may_choose and rests
+        self._may_hold = pg.pgid in steering.at_rest
+        self._holders = pg.holders
+        if pg.doubtful_holders:   # an OSD was down before it was out; others may have lost data
+            self._holders = certain_holders(pg, pool.erasure)
         self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
         """Returns where the shards may be: as many as possible are held. None: nowhere else."""
-        if not self._may_choose:
-            return None
         pins = self._pins() if self._may_hold else []
         keeps_targets = has_begun(self._pg)
         for count in range(len(pins), int(keeps_targets) - 1, -1):
@@ -232,10 +233,6 @@ class _SteerablePg:
     def why_not(self) -> str:
         """Returns why `steered` has found nothing."""
         pool = self._snapshot.pools[self._pg.pool]
-        if not self._may_choose:
-            if has_all_shards(self._pg.holders, pool.size):
-                return "hold_placement is off"
-            return "steer_recovery is off"
         if has_begun(self._pg):
             return "its shards have begun to arrive"
         rule = self._snapshot.crush.rule_name(pool.rule_id)
@@ -246,12 +243,12 @@ class _SteerablePg:
         stay."""
         pg = self._pg
         if self._positional:
-            pairs = [(i, held) for i, (held, now) in enumerate(zip(pg.holders, pg.up))
+            pairs = [(i, held) for i, (held, now) in enumerate(zip(self._holders, pg.up))
                      if held not in (now, NO_OSD)]
             return [(i, held) for i, held in pairs if self._may_stay(i, held)]
         found: List[Tuple[int, int]] = []
         gains = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
-        for held in pg.holders:
+        for held in self._holders:
             if held in pg.up or held == NO_OSD:
                 continue
             position = next((i for i in gains if self._may_stay(i, held)), None)
@@ -288,7 +285,7 @@ class _SteerablePg:
         return None
 
     def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
-        """Returns True if no OSDs at the holes make the others legal."""
+        """Returns True if the OSDs of `wanted` outside the holes already break the rule."""
         self._tries_left -= 1
         kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
         return self._rule.conflict(kept) is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
@@ -63,7 +63,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("state:", _state_text(data, now)),
         ("why:", _why_text(data)),
         ("do:", later),
-        ("unused:", named([host["sentence"] for host in data["unused_hosts"]], 1)),
+        ("unused:", _unused_text(data["unused_hosts"])),
         ("draining:", data["drains"]["sentence"]),
         ("progress:", _progress_text(data)),
         ("moving:", moving_text(data["moving"])),
@@ -150,6 +150,17 @@ def _why_text(data: Data) -> str:
     if is_plain and not has_more:
         return ""
     return str(data["reason"])
+
+
+def _unused_text(hosts: Sequence[Data]) -> str:
+    """Returns the first sentence, and the number of hosts that have one of their own."""
+    if not hosts:
+        return ""
+    text = str(hosts[0]["sentence"])
+    more = len(hosts) - 1
+    if more:
+        text += f"; {plural(more, 'more host')} likewise"
+    return text
 
 
 def _progress_text(data: Data) -> str:

@@ -116,6 +116,31 @@ def count_pairs(session: Session) -> int:
     return sum(map(len, session.cluster.map.upmap_items.values()))
 
 
+def lose_host(session: Session) -> None:
+    """The four OSDs of a host are down, and out after ten minutes."""
+    for osd in range(4):
+        drive.command(session, f"sim osd down {osd}")
+    drive.command(session, "sim run 10m10s")
+    assert not any(session.cluster.map.osds[osd]["weight"] for osd in range(4))
+
+
+@pytest.mark.parametrize("line", ["sim mgr fail", option("steer_recovery", True)])
+def test_shards_are_steered_although_nobody_saw_the_osds_go_out(session: Session,
+                                                                line: str) -> None:
+    """By the next mgr, and if the option is switched on in the middle."""
+    drive.command(session, option("hold_placement", False))
+    drive.command(session, option("steer_recovery", "fail" in line))
+    lose_host(session)
+    drive.command(session, line)
+    drive.command(session, "sim run 2m")
+    steered = session.module.balancer.status.steered
+    assert steered is not None and steered.elsewhere_shards > 10
+    drive.command(session, "sim mgr fail")   # and this one takes nothing of it back
+    drive.command(session, "sim run 5m")
+    again = session.module.balancer.status.steered
+    assert again is None or again.max_utilization <= steered.max_utilization + 0.001
+
+
 def test_a_plan_is_void_once_its_option_is_off(session: Session,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     plans = []
