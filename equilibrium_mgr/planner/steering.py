@@ -199,7 +199,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
-        return f"it is {pg.state}"
+        states = UNSTEERABLE.intersection(pg.state.split("+"))
+        return f"it is {'+'.join(sorted(states)) or 'not active'}"
     if pool.rule.refusal(pg.up):
         return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
     if has_all_shards(pg.holders, pool.size):
