@@ -65,7 +65,8 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     dispatcher = parts.balancer.dispatcher
     context = ExplainContext(
         view, status, settings, dispatcher.excluded(view.snapshot, settings),
-        parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num)
+        parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num,
+        parts.balancer.changes())
     if osd is not None:
         next_round = dispatcher.next_round(view.snapshot, settings, view.max_misplaced_ratio)
         return explain_pair(name, osd, context, next_round, age)
@@ -162,7 +163,7 @@ def show_moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
         return report_moves_by_osd(view, age, what, pool, limit)
     if execution is not None:
         waiting = execution.remaining_moves
-    return report_moves(view, age, what, pool, waiting, limit)
+    return report_moves(view, age, what, pool, waiting, limit, parts.balancer.status.steered)
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,

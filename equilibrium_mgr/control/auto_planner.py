@@ -100,7 +100,7 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """True if a plan has been made that `next_step` has not returned yet."""
+        """True if a plan has been made that `next_step` has not looked at yet."""
         return self._ready is not None
 
     @property
@@ -120,6 +120,13 @@ class AutoPlanner:
     def steered(self) -> Optional[Steered]:
         """What was chosen for shards that are copied anyway, while they are on their way."""
         return self._steering.choice
+
+    def steering_left(self, settings: Settings,
+                      execution: Optional[Execution]) -> Optional[float]:
+        """Returns the seconds until shards are steered, None if nothing waits for that."""
+        if execution is not None and execution.kind == STEER and execution.wanted:
+            return 0.0
+        return self._steering.seconds_left(settings, self._clock())
 
     def forget_steered(self) -> None:
         """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""

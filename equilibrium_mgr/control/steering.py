@@ -31,6 +31,8 @@ class Steered(NamedTuple):
     held_shards: int      # that stay where their data is
     max_utilization: float            # of the fullest OSD when all has arrived, a ratio
     max_utilization_by_crush: float   # the same without the plan
+    skipped: Mapping[str, int] = {}   # why other shards keep their targets → how many
+    left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
 
 class SteeringTrigger:
@@ -142,18 +144,26 @@ class SteeringTrigger:
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before))
+                                   _highest(plan.before), plan.skipped, plan.left_alone)
 
     def reason(self) -> str:
         """Returns what was chosen, as a clause for the history."""
         choice = self._choice
+        if choice is None:
+            return ""
         parts: List[str] = []
-        if choice is not None and choice.elsewhere_shards:
+        if choice.elsewhere_shards:
             shards = plural(choice.elsewhere_shards, "shard")
             parts.append(f"{shards} that are copied anyway go where there is room")
-        if choice is not None and choice.held_shards:
+        if choice.held_shards:
             parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
-        return " and ".join(parts)
+        chosen = " and ".join(parts)
+        skipped = choice.skipped
+        if not skipped:
+            return chosen
+        most = max(skipped, key=lambda why: skipped[why])
+        return (f"{chosen}; {plural(sum(skipped.values()), 'shard')} go where Ceph chose,"
+                f" {skipped[most]} of them because {most.removeprefix('PG: ')}")
 
     def forget_choice(self) -> None:
         """Notes that nothing of the plan could be sent."""

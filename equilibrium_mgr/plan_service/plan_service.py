@@ -192,7 +192,8 @@ class PlanService:
         return None
 
     def changes(self, changes: Changes, snapshot: Snapshot) -> Union[ChangeAnswer, str, None]:
-        """Returns the same of changes to the cluster of a snapshot, without a refresh."""
+        """Returns the consequences of changes to the cluster, like `failure`. The job uses this
+        snapshot and does not refresh the cluster state."""
         return self._ask(changes, "what changes lead to",
                          partial(self._change_answer, changes, snapshot))
 

@@ -16,7 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
-from ..plan.model import STEER, Plan, has_begun, least_uncopied
+from ..plan.model import STEER, Plan, certain_holders, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise, told_to_end
 from ..snapshot.in_flight import has_all_shards
@@ -54,7 +54,10 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         snapshot = without_shares(snapshot)
     steering = options.steering
     assert steering is not None
-    pgs, skipped = _steered_pgs(snapshot, options, steering)
+    pgs, left_alone = _steered_pgs(snapshot, options, steering)
+    skipped: Counter[str] = Counter()   # by shard
+    for pgid, why in left_alone.items():
+        skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
     held = _with_held(snapshot, pgs)
     free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
     leveled = without_fixed_bytes(held)
@@ -71,9 +74,12 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         if not is_same_placement(pg.up, up[pgid], positional):
             gains, losses = shard_changes(pg.up, up[pgid], positional)
             changes.add(pg, up[pgid], list(zip(losses, gains)), copied=0)
+        else:
+            left_alone[pgid] = "no other OSDs are better"
     plan = changes.plan(CONVERGED if finished else INTERRUPTED, options,
                         of_sizes(bounds, leveled, snapshot))
-    return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())))
+    return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
+                         left_alone=left_alone)
 
 
 def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
@@ -115,11 +121,11 @@ def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
 
 
 def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
-                 ) -> Tuple[Dict[str, SteeredPg], Counter[str]]:
-    """Returns pgid → where the shards of PGs in flight may be; and why others are left alone,
-    counted by shard."""
+                 ) -> Tuple[Dict[str, SteeredPg], Dict[str, str]]:
+    """Returns pgid → where the shards of PGs in flight may be; and pgid → why others are left
+    alone."""
     found: Dict[str, SteeredPg] = {}
-    skipped: Counter[str] = Counter()
+    left_alone: Dict[str, str] = {}
     moving = snapshot.in_flight()
     emptiest = _emptiest_first(snapshot, options)
     in_order = sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid)))
@@ -129,13 +135,14 @@ def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
         if not told_to_end():
             why = obstacle(snapshot, options, steering, pg)
         if why is None:
-            steered = _SteerablePg(snapshot, pg, steering, emptiest).steered()
+            steerable = _SteerablePg(snapshot, pg, steering, emptiest)
+            steered = steerable.steered()
             if steered is not None:
                 found[pgid] = steered
                 continue
-            why = "no legal place beside the shards that stay"
-        skipped[f"PG: {why}"] += len(snapshot.transfers(pg)[0])
-    return found, skipped
+            why = steerable.why_not()
+        left_alone[pgid] = why
+    return found, left_alone
 
 
 def _emptiest_first(snapshot: Snapshot, options: PlanOptions) -> List[int]:
@@ -165,7 +172,7 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
         return f"it is {pg.state}"
     if pool.rule.refusal(pg.up):
-        return "its present placement breaks its CRUSH rule"
+        return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
     if has_all_shards(pg.holders, pool.size):
         if not steering.moved:
             return "hold_placement is off"
@@ -202,8 +209,10 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        # doubtful holders may have lost their data
-        self._may_hold = pg.pgid in steering.at_rest and not pg.doubtful_holders
+        self._may_hold = pg.pgid in steering.at_rest
+        self._holders = pg.holders
+        if pg.doubtful_holders:   # an OSD was down before it was out; others may have lost data
+            self._holders = certain_holders(pg, pool.erasure)
         self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
@@ -220,17 +229,25 @@ class _SteerablePg:
                     return SteeredPg(up, frozenset(() if keeps_targets else without_data))
         return None
 
+    def why_not(self) -> str:
+        """Returns why `steered` has found nothing."""
+        pool = self._snapshot.pools[self._pg.pool]
+        if has_begun(self._pg):
+            return "its shards have begun to arrive"
+        rule = self._snapshot.crush.rule_name(pool.rule_id)
+        return f"CRUSH rule {rule} allows no other OSDs beside the shards that stay"
+
     def _pins(self) -> List[Tuple[int, int]]:
         """Returns (position of the up set, the OSD that holds its shard) of shards that may
         stay."""
         pg = self._pg
         if self._positional:
-            pairs = [(i, held) for i, (held, now) in enumerate(zip(pg.holders, pg.up))
+            pairs = [(i, held) for i, (held, now) in enumerate(zip(self._holders, pg.up))
                      if held not in (now, NO_OSD)]
             return [(i, held) for i, held in pairs if self._may_stay(i, held)]
         found: List[Tuple[int, int]] = []
         gains = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
-        for held in pg.holders:
+        for held in self._holders:
             if held in pg.up or held == NO_OSD:
                 continue
             position = next((i for i in gains if self._may_stay(i, held)), None)
@@ -267,7 +284,7 @@ class _SteerablePg:
         return None
 
     def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
-        """Returns True if no OSDs at the holes make the others legal."""
+        """Returns True if the OSDs of `wanted` outside the holes already break the rule."""
         self._tries_left -= 1
         kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
         return self._rule.conflict(kept) is not None

@@ -8,7 +8,7 @@ import pytest
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.plan.model import STEER, PgChange, Plan, redirects
 from equilibrium_mgr.plan.options import PlanOptions, Steering
-from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.planner.steering import steered_shards, steering_plan
 from equilibrium_mgr.snapshot.model import Pg, Snapshot, SnapshotPgs, shard_changes
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 from mgr_stub.console.session import Session
@@ -78,6 +78,18 @@ def test_what_has_begun_keeps_its_target_but_may_be_held(after_failure: Snapshot
         assert set(change.up_after) <= {*pg.holders, *pg.up}
     nearly = {pgid: pg._replace(uncopied_ratio=0.4) for pgid, pg in begun.items()}
     assert not planned(with_pgs(after_failure, nearly)).changes
+
+
+def test_doubtful_holders_are_held_if_they_serve_the_pg(after_failure: Snapshot) -> None:
+    """Most are doubtful: their PG lacked a copy while the OSDs were down and not out yet."""
+    doubtful = {pgid: pg._replace(doubtful_holders=True)
+                for pgid, pg in after_failure.in_flight().items()}
+    certain = planned(after_failure)
+    assert steered_shards(certain, after_failure)[1] > 0
+    assert planned(with_pgs(after_failure, doubtful)).changes == certain.changes
+    idle = {pgid: pg._replace(acting=pg.up) for pgid, pg in doubtful.items()}
+    plan = planned(with_pgs(after_failure, idle))
+    assert plan.changes and steered_shards(plan, after_failure)[1] == 0
 
 
 def test_each_option_is_for_its_own_shards(after_failure: Snapshot) -> None:
