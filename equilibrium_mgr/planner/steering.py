@@ -141,11 +141,11 @@ def _crowding(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> List[str]:
     for pgid in piecewise(largest_first, _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         up = pgs[pgid].up
-        crowded = [osd for osd in set(up).difference(pg.up) if excess[osd] > 0.0]
+        crowded = [target for target in set(up).difference(pg.up) if excess[target] > 0.0]
         if crowded:
             found.append(pgid)
-        for osd in crowded:
-            excess[osd] -= snapshot.shard_bytes(pg, osd, up)
+        for target in crowded:
+            excess[target] -= snapshot.shard_bytes(pg, target, up)
     return found
 
 

@@ -23,8 +23,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import (
-    cells_of, class_table, held_sentences, pool_table, room_sentence)
+from .cluster.cluster_tables import class_table, held_sentences, pool_table, room_sentence
 from .cluster.failures import WORST_HEAD, room_advice, worst_cells
 from .answer import CommandAnswer, amount
 from .status import moving_text, window_text
