@@ -23,8 +23,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import (
-    cells_of, class_table, held_sentences, pool_table, room_sentence)
+from .cluster.cluster_tables import class_table, held_sentences, pool_table, room_sentence
 from .cluster.failures import WORST_HEAD, room_advice, worst_cells
 from .answer import CommandAnswer, amount
 from .status import moving_text, window_text
@@ -97,6 +96,7 @@ class _Left(NamedTuple):
 
     changes: Sequence[PgChange] = ()
     moves: Sequence[Move] = ()
+    in_place: int = 0   # PGs that are where the plan wants them, or on their way there
 
     @property
     def bytes(self) -> int:
@@ -156,11 +156,15 @@ def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
     if plan is None:
         return _Left()
     changes = {}
+    in_place = 0
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and pg.up == change.up_before:
             changes[change.pgid] = change
-    return _Left([*changes.values()], [move for move in plan.moves if move.pgid in changes])
+        elif pg is not None and pg.up == change.up_after:
+            in_place += 1
+    moves = [move for move in plan.moves if move.pgid in changes]
+    return _Left([*changes.values()], moves, in_place)
 
 
 def _later(evaluation: Data, status: Data,
@@ -244,7 +248,8 @@ def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left
                    epoch: int) -> List[str]:
     warnings = []
     progress = (f"{len(left.changes)} of its {plural(len(plan.changes), 'PG')} are still to be"
-                " moved; what follows is about these.")
+                f" moved, {left.in_place} are in place or on their way; what follows is about those"
+                " to be moved.")
     if execution is not None and execution["plan"] == evaluation["plan"]:
         warnings.append(f"The plan is being carried out: {progress}")
     elif evaluation["is_outdated"]:
