@@ -25,6 +25,8 @@ _TWO_POINTS = 0.02
 #: Ratio by which the copied bytes may be off, in addition to three shards: some begin to arrive
 #: before shards are steered.
 _COPIED = 0.03
+#: The same of the bytes that find no room: it depends on the order in which PGs come.
+_WAITING = 0.25
 _STEP = "sim run 5m"
 _LONGEST_STEPS = 12 * 60
 #: So many steps without a byte: nothing more comes.
@@ -38,6 +40,7 @@ class Happened(NamedTuple):
     end: float
     copied_bytes: float
     waiting: int   # PGs that find no room
+    by_log: bool   # PGs are recovered by their logs, which nobody can foretell: none is steered
 
 
 @pytest.fixture
@@ -79,14 +82,21 @@ def play(session: Session, failure: str, steers: bool, copied: List[float]
     for osd in told["failure"]["osds"]:
         drive.command(session, f"sim osd down {osd}")
     drive.command(session, DOWN_OUT)
+    by_log = any("recover" in state for state in states(session))
     if steers:
         drive.command(session, "sim run 2m")
         drive.command(session, "equilibrium off")
-        told = told["steered"]
-    return told, until_still(session, copied)
+        if not by_log:
+            told = told["steered"]
+    return told, until_still(session, copied, by_log and steers)
 
 
-def until_still(session: Session, copied: List[float]) -> Happened:
+def states(session: Session) -> List[str]:
+    """The states of PGs that are not clean."""
+    return [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
+
+
+def until_still(session: Session, copied: List[float], by_log: bool) -> Happened:
     """Runs until nothing more is copied."""
     peak = 0.0
     still = 0
@@ -97,9 +107,8 @@ def until_still(session: Session, copied: List[float]) -> Happened:
         still = still + 1 if sum(copied) == before else 0
         if still > _STILL_STEPS:
             break
-    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
-    waiting = sum(TOOFULL in state for state in states)
-    return Happened(peak, fullest(session), sum(copied), waiting)
+    waiting = sum(TOOFULL in state for state in states(session))
+    return Happened(peak, fullest(session), sum(copied), waiting, by_log)
 
 
 def fullest(session: Session) -> float:
@@ -112,11 +121,14 @@ def fullest(session: Session) -> float:
 def check(told: Dict[str, Any], happened: Happened, shard: float, shard_ratio: float) -> None:
     """Compares both. `shard`: the bytes of the largest one; `shard_ratio`: of the smallest OSD."""
     text = f"{json.dumps(told)[:900]} {happened}, a shard is {shard_ratio:.3f} of an OSD"
-    assert abs(told["peak_utilization"] - happened.peak) <= max(_TWO_POINTS, shard_ratio), text
-    if told["backfill_toofull_pgs"]:
-        assert happened.waiting, text
+    points = max(_TWO_POINTS, shard_ratio)
+    if happened.by_log:   # then steering helps less: it is no worse than CRUSH alone
+        assert happened.peak <= told["peak_utilization"] + points, text
         return
-    assert not happened.waiting, text
-    assert abs(told["max_utilization"] - happened.end) <= shard_ratio / 2, text
-    off = abs(told["copied_bytes"] - happened.copied_bytes)
-    assert off <= _COPIED * told["copied_bytes"] + 3 * shard, text
+    assert abs(told["peak_utilization"] - happened.peak) <= points, text
+    assert bool(told["backfill_toofull_pgs"]) == bool(happened.waiting), text
+    waiting = told["no_room_bytes"]
+    off = abs(told["copied_bytes"] - waiting - happened.copied_bytes)
+    assert off <= _COPIED * told["copied_bytes"] + 3 * shard + _WAITING * waiting, text
+    if not waiting:
+        assert abs(told["max_utilization"] - happened.end) <= shard_ratio / 2, text
