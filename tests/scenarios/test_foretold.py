@@ -6,6 +6,7 @@ moment, bytes copied, and which of it finds no room.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple
 
@@ -19,6 +20,7 @@ from tests.commands.asking import ask
 from . import clusters, drive
 from .test_steering import DOWN_OUT, RATE, lost, sizes
 
+FULL_RATIOS = "sim osd full-ratios 0.70 0.76 0.95"
 TOOFULL = "toofull"
 #: Points by which the highest moment may be off.
 _TWO_POINTS = 0.02
@@ -66,7 +68,21 @@ def test_what_is_foretold_happens(failure_seed: int, steers: bool, tmp_path: Pat
     osds = lost(failure_seed, session)
     told, happened = play(session, ",".join(map(str, osds)), steers, copied)
     largest, smallest = sizes(failure_seed, tmp_path)
+    if steers and not happened.by_log:
+        told = told["steered"]
     check(told, happened, largest, largest / smallest)
+
+
+def test_what_is_told_to_do_gives_all_of_it_room(copied: List[float]) -> None:
+    session = Session.from_state(None, release=18)
+    for line in ("balancer off", "equilibrium on", "sim run 10h", FULL_RATIOS):
+        drive.command(session, line)
+    told, happened = play(session, "host3", True, copied)
+    assert told["steered"]["backfill_toofull_pgs"] and happened.waiting
+    advice = re.search("osd set-backfillfull-ratio [0-9.]+", told["to_do"])
+    assert advice is not None
+    drive.command(session, advice[0])
+    assert not until_still(session, copied, False).waiting
 
 
 def play(session: Session, failure: str, steers: bool, copied: List[float]
@@ -86,8 +102,6 @@ def play(session: Session, failure: str, steers: bool, copied: List[float]
     if steers:
         drive.command(session, "sim run 2m")
         drive.command(session, "equilibrium off")
-        if not by_log:
-            told = told["steered"]
     return told, until_still(session, copied, by_log and steers)
 
 

@@ -345,6 +345,7 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
     return {
         **_outcome_json(recovery),
         "steered": _steered_json(answer.steered.get(recovery.failure)),
+        "to_do": room_advice(answer, recovery),
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
         "unplaced_bytes": recovery.unplaced_bytes,
