@@ -251,7 +251,7 @@ class PlanService:
                 recoveries = [recovery]
         left = started + _MOST_SECONDS - time.monotonic()
         with giving_way(self._limited(left, lambda _: True)):
-            steered = _all_steered(placed, recoveries, question.options)
+            steered = all_steered(placed, recoveries, question.options)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
@@ -435,7 +435,7 @@ class PlanService:
         return ask
 
 
-def _all_steered(placed: Placement, recoveries: Sequence[Recovery],
+def all_steered(placed: Placement, recoveries: Sequence[Recovery],
                  options: PlanOptions) -> Dict[Failure, SteeredRecovery]:
     """Returns the consequences of the first failures with steering, as many as time is left for."""
     found: Dict[Failure, SteeredRecovery] = {}

@@ -7,13 +7,17 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import FakeGateway, KeyValueStore
+from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.placement import placement
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import (
-    MAX_ANSWERS, ChangeAnswer, FailureAnswer, FailureQuestion, PlanService)
+    MAX_ANSWERS, ChangeAnswer, FailureAnswer, FailureQuestion, PlanService, all_steered)
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.what_if.change import Changes
-from equilibrium_mgr.what_if.failure import Failure
+from equilibrium_mgr.what_if.failure import Failure, recover
 from mgr_stub.host.module_host import InlineJobs
 
 HOST = FailureQuestion(Failure("h0", "host", frozenset({0})))
@@ -101,3 +105,19 @@ def test_a_failed_job_is_told_once_and_tried_again() -> None:
     case.gateway.not_ready = ""
     jobs.run()
     assert case.ask() is not None
+
+
+def test_steering_is_computed_of_as_many_failures_as_there_is_time_for() -> None:
+    cluster = Cluster(hosts(5), {0: HOST_RULE}).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], 20 * GIB).pg("1.1", [2, 3], 20 * GIB).osd(4, used=60 * GIB)
+    placed = placement(cluster.snapshot())
+    first, second = [recover(placed, Failure(f"h{osd}", "host", frozenset({osd})), {pgid: (4, left)})
+                     for osd, left, pgid in ((0, 1, "1.0"), (2, 3, "1.1"))]
+    whole = all_steered(placed, [first, second], PlanOptions())
+    assert list(whole) == [first.failure, second.failure]
+    assert whole[first.failure].is_finished
+    assert whole[first.failure].elsewhere == 1   # to an emptier OSD than CRUSH's
+    with giving_way(lambda _: False):
+        part = all_steered(placed, [first, second], PlanOptions())
+    assert list(part) == [first.failure]
+    assert not part[first.failure].is_finished
