@@ -74,8 +74,8 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
-    movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose shards
-    are copied anyway, to OSDs that equilibrium has chosen.
+    movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
+    shards are copied anyway, to OSDs that equilibrium has chosen.
     """
     origins = _Origins(snapshot, pending, sent, before, earlier, steered)
     found: List[Movement] = []

@@ -238,10 +238,11 @@ def _steered_text(data: Data, now: float) -> str:
                 " that Ceph copies and that have not begun to arrive")
     if steered is None:
         return ""
-    return (f"{plural(steered['elsewhere_shards'], 'shard')} go to other OSDs than CRUSH's,"
-            f" {steered['held_shards']} stay where their data is: the fullest OSD will be at"
-            f" {format_percent(steered['max_utilization'])}%, by CRUSH alone at"
-            f" {format_percent(steered['max_utilization_by_crush'])}%"
+    elsewhere = plural(steered["elsewhere_shards"], "shard")
+    chosen = format_percent(steered["max_utilization"])
+    by_crush = format_percent(steered["max_utilization_by_crush"])
+    return (f"{elsewhere} go to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
+            f" data is: the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
             f"{skipped_text(steered['skipped'])}")
 
 

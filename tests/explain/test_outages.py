@@ -21,7 +21,7 @@ from equilibrium_mgr.report.explain.outage import find_outage
 def cluster() -> Cluster:
     """Eight OSDs on four hosts; pool1 on osd.0, 2, 4 and pool2 on osd.2, 4, 6."""
     made = Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
-    return made.pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6])
+    return made.pg("1.0", "0 2 4").pg("2.0", "2 4 6")
 
 
 def down(*osds: int, flags: str = "", **extra: Any) -> Cluster:
@@ -44,8 +44,8 @@ def third_pool(*rules: str, pg_num: int = 1) -> Cluster:
     """pool1 and two pools more; the last has the last rule, rules 1 and up."""
     made = Cluster({**hosts(4, 2), "root empty": {}, "root small": {"host h9": [8]}},
                    dict(enumerate((HOST_RULE, *rules))))
-    return made.pool(1).pool(2, size=1, rule=1, pg_num=pg_num).pool(3, rule=len(rules)).pg(
-        "1.0", [0, 2, 4])
+    made.pool(1).pool(2, size=1, rule=1, pg_num=pg_num).pool(3, rule=len(rules))
+    return made.pg("1.0", "0 2 4")
 
 
 def full_of_data() -> Cluster:
@@ -70,7 +70,7 @@ def racks() -> Cluster:
     tree = {"root default": {
         **{f"rack r{rack}": {f"host h{rack}": [rack]} for rack in range(3)}, "host h9": [3]}}
     rule = "take default; chooseleaf firstn 0 rack; emit"
-    return Cluster(tree, {0: rule}).pool(1).pg("1.0", [0, 1, 2])
+    return Cluster(tree, {0: rule}).pool(1).pg("1.0", "0 1 2")
 
 
 def states(made: Any = None, pool_id: int = 0, **counts: Any) -> Cluster:
@@ -118,10 +118,10 @@ CASES: Dict[str, Cluster] = {
     "a PG merges": states(premerge=1),
     "PGs are not reported yet": states(unknown=3),
     "a PG is never reported": states(unknown=1),
-    "a PG without an OSD": cluster().pg("1.1", [0, 2]),
-    "PGs without an OSD": cluster().pg("1.1", [0, 2]).pg("1.2", [0, 2]),
+    "a PG without an OSD": cluster().pg("1.1", "0 2"),
+    "PGs without an OSD": cluster().pg("1.1", "0 2").pg("1.2", "0 2"),
     "a rack of three is down": without_rack(),
-    "a host of four is down": down(2, 3).pg("1.1", [0, 4]),
+    "a host of four is down": down(2, 3).pg("1.1", "0 4"),
     "a site of a stretch cluster is down and out": stretched(down(2, 3).mark_out(2).mark_out(3)),
     "a site of a stretch cluster recovers": stretched(cluster()),
     "an OSD does not report": silent(1),
@@ -137,7 +137,7 @@ CASES: Dict[str, Cluster] = {
     "a host beside the racks": flagged(states(racks(), peering=1), ""),
     "PGs peer beside an OSD that is down": states(peering=1).osd(3, up=0, state=["exists"]),
     "another OSD goes down, and PGs peer": states(down(3, 4), peering=1),
-    "PGs peer, and one has no OSD for a shard": states(cluster().pg("2.1", [0, 2]), peering=1),
+    "PGs peer, and one has no OSD for a shard": states(cluster().pg("2.1", "0 2"), peering=1),
     "a rule takes nothing":
         third_pool("take small; chooseleaf firstn 0 host; emit", _EMPTY, pg_num=9),
     "a rule takes nothing, and most PGs have another":
@@ -151,7 +151,7 @@ CASES: Dict[str, Cluster] = {
     "recovery waits for the full OSD":
         full_of_data().pg("1.3", [0], 0, state="active+recovery_toofull"),
     "more comes to the full OSD":
-        full_of_data().pg("1.3", [0], 5 * GIB, acting=[1], state="active+recovery_toofull"),
+        full_of_data().pg("1.3", [0], 5 * GIB, acting="1", state="active+recovery_toofull"),
     "some PGs peer, others are not reported": states(peering=1, unknown=1),
     "some PGs peer, others are never reported": silent(1, peering=1),
     "all is well": cluster(),

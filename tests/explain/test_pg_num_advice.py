@@ -67,7 +67,7 @@ def two_pools(gib: int, pg_num: int) -> Cluster:
     (few_shards(0, 0, 1, 2), [128]), (few_shards(*(0,) * 60, gib=1), []),
     (two_pools(10, 2), [16]),     # the shards of the other pool are no smaller
     (two_pools(1, 700), [32]),    # 250 PGs per OSD
-    (few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting=[2], state="active+remapped"), [])])
+    (few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting="2", state="active+remapped"), [])])
 def test_more_pgs_are_advised_where_shards_are_large(cluster: Cluster, pg_num: List[int]) -> None:
     """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
     advice = answer_of(looked_at(cluster), "osd.0").data["advice"]

@@ -30,17 +30,17 @@ RECORD = Path(__file__).with_name("health_texts.json")
 def view(used: int = 50, state: str = "active+remapped+backfill_wait") -> ClusterView:
     """A PG of 10 GiB comes to osd.2, which has so many GiB of 100."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [2, 1], 10 * GIB, objects=10, acting=[0, 1], state=state)
-    cluster.pg("1.1", [2, 3], used * GIB, objects=10)
+    cluster.pg("1.0", "2 1", 10 * GIB, objects=10, acting="0 1", state=state)
+    cluster.pg("1.1", "2 3", used * GIB, objects=10)
     return make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)
 
 
 def waiting_for_two_osds() -> ClusterView:
     """A PG of two shards comes to osd.2 and osd.3, which are both full."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [2, 3], 10 * GIB, objects=10, acting=[0, 1],
+    cluster.pg("1.0", "2 3", 10 * GIB, objects=10, acting="0 1",
                state=TOOFULL)
-    cluster.pg("1.1", [2, 3], 93 * GIB, objects=10)
+    cluster.pg("1.1", "2 3", 93 * GIB, objects=10)
     return make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)
 
 
