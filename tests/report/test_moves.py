@@ -53,7 +53,7 @@ def test_what_is_steered_and_what_is_held_is_counted() -> None:
     view = view._replace(movements=(
         *view.movements[:2], view.movements[2]._replace(origin=STEERED)))
     found = report_moves(view, 4.0, None, None, 0, None, steered)
-    assert ("whose: 1 plan, 1 steered, 1 recovery; 13 shards held where their data is, and not\n"
+    assert ("whose: 1 plan, 1 steered, 1 upmap; 13 shards held where their data is, and not\n"
             "       moving") in found.plain
     assert "whose" not in report_moves(view, 4.0, "1.0", None, 0, None, steered).plain
 
