@@ -62,8 +62,8 @@ eval-waste        eval --add h9:24x16T:hdd
 eval-unreached    eval --add h9:1x16T:nvme
 eval-too-full     eval --remove osd.3
 eval-no-place     eval --remove {host}1,{host}2
-eval-several      eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd --remove=3 --resize osd.2=20T\
- --pg-num {pool}=64
+eval-several      eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd --remove=3\
+ --resize osd.2=20T --pg-num {pool}=64
 eval-pg-num       eval --pg-num {pool}=64
 explain-pool-id   explain pool/2
 explain-osd-id    explain 2
