@@ -2,12 +2,13 @@
 has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
 
 from ..plan.model import Plan, Usage
 from ..plan.options import Steering
 from ..planner.steering import only_lacks_copies, steered_shards
-from ..runtime.formatting import plural
+from ..runtime.formatting import named, plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -21,6 +22,7 @@ QUIET_SECONDS = 30.0
 #: At most, from the first of a series of changes: shards begin to arrive meanwhile.
 LONGEST_SECONDS = 45.0
 _PGS_A_PIECE = 200
+_REASONS_NAMED = 2   # before a sentence only counts the rest
 
 
 class Steered(NamedTuple):
@@ -31,7 +33,7 @@ class Steered(NamedTuple):
     held_shards: int      # that stay where their data is
     max_utilization: float            # of the fullest OSD when all has arrived, a ratio
     max_utilization_by_crush: float   # the same without the plan
-    skipped: Mapping[str, int] = {}   # why other shards keep their targets → how many
+    skipped: Mapping[str, int] = {}   # why PGs keep their targets → how many shards
     left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
 
@@ -143,8 +145,9 @@ class SteeringTrigger:
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
+            skipped = {why.removeprefix("PG: "): shards for why, shards in plan.skipped.items()}
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before), plan.skipped, plan.left_alone)
+                                   _highest(plan.before), skipped, plan.left_alone)
 
     def reason(self) -> str:
         """Returns what was chosen, as a clause for the history."""
@@ -157,13 +160,7 @@ class SteeringTrigger:
             parts.append(f"{shards} that are copied anyway go where there is room")
         if choice.held_shards:
             parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
-        chosen = " and ".join(parts)
-        skipped = choice.skipped
-        if not skipped:
-            return chosen
-        most = max(skipped, key=lambda why: skipped[why])
-        return (f"{chosen}; {plural(sum(skipped.values()), 'shard')} go where Ceph chose,"
-                f" {skipped[most]} of them because {most.removeprefix('PG: ')}")
+        return " and ".join(parts) + skipped_text(choice.skipped)
 
     def forget_choice(self) -> None:
         """Notes that nothing of the plan could be sent."""
@@ -203,3 +200,13 @@ def _only_drops(snapshot: Snapshot, pg: Pg, before: UpmapItems) -> bool:
 def _highest(usage: Usage) -> float:
     """Returns the highest utilization of any class."""
     return max([found.max for found in usage.classes.values()], default=0.0)
+
+
+def skipped_text(skipped: Mapping[str, int]) -> str:
+    """Returns why PGs keep their targets, as a further clause; empty without such PGs. `skipped`:
+    as Steered."""
+    if not skipped:
+        return ""
+    shards = plural(sum(skipped.values()), "shard")
+    counts = [f"{why} ({count})" for why, count in Counter(skipped).most_common()]
+    return f"; {shards} are left to CRUSH because of their PG: {named(counts, _REASONS_NAMED)}"

@@ -343,8 +343,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
-    mgr or the last one has moved a while ago. `before`: the view that this one replaces. `steered`: as
-    in `movements`.
+    mgr or the last one has moved a while ago. `before`: the view that this one replaces.
+    `steered`: as in `movements`.
     """
     moved_before: Sequence[Movement] = ()
     earlier: Optional[Snapshot] = None

@@ -74,8 +74,8 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
-    movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose shards
-    are copied anyway, to OSDs that equilibrium has chosen.
+    movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
+    shards are copied anyway, to OSDs that equilibrium has chosen.
     """
     origins = _Origins(snapshot, pending, sent, before, earlier, steered)
     found: List[Movement] = []
@@ -200,11 +200,13 @@ class _Origins:
         if known is not None and (known != RECOVERY or source is None):
             return known   # an OSD with the lost copy may come back
         is_by_item = target not in pg.raw and any(to == target for _, to in items)
-        if is_by_item and pgid in self._steered:
+        is_steered = pgid in self._steered   # and not moved by a later plan
+        if is_by_item and is_steered:
             return STEERED
         if source is None:
             return RECOVERY
         is_ours = pgid in self._sent and (self._earlier is None or known is not None)
+        is_ours = is_ours and not is_steered
         if is_by_item:
             return PLAN if is_ours else UPMAP
         # its target is in the raw mapping: CRUSH maps it differently, or an item was removed
@@ -215,7 +217,7 @@ class _Origins:
         if earlier is None:
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
-            return UPMAP
+            return STEERED if is_steered else UPMAP
         return CRUSH
 
     def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:

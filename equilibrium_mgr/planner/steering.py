@@ -31,6 +31,8 @@ from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
 #: A shard is not held any more if less than this ratio of its bytes is still to be copied.
 _HELD_RATIO = 0.5
+#: Shards are held although their OSD becomes fuller than others by this ratio of its size.
+_CROWDED_RATIO = 0.01
 #: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
 #: many as its shards have subsets.
 _MOST_TRIED = 4000
@@ -55,6 +57,9 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     steering = options.steering
     assert steering is not None
     pgs, left_alone = _steered_pgs(snapshot, options, steering)
+    for pgid in _crowding(snapshot, pgs):
+        del pgs[pgid]
+        left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
     skipped: Counter[str] = Counter()   # by shard
     for pgid, why in left_alone.items():
         skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
@@ -120,6 +125,30 @@ def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
     return snapshot._replace(pgs=after, osds=osds)
 
 
+def _crowding(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> List[str]:
+    """Returns the PGs whose held shards would fill an OSD above each of its class, as these are and
+    as they would be by CRUSH alone. So it is if a rule keeps PGs within a few racks or hosts."""
+    most: Dict[str, float] = {}   # device class → utilization
+    for osd in snapshot.osds.values():
+        highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
+        most[osd.device_class] = max(most.get(osd.device_class, 0.0), highest)
+    excess: Dict[int, float] = {}   # OSD → bytes
+    for number, osd in _with_held(snapshot, pgs).osds.items():
+        allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
+        excess[number] = osd.target_bytes - allowed
+    found: List[str] = []
+    largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
+    for pgid in piecewise(largest_first, _PGS_A_PIECE):
+        pg = snapshot.pgs[pgid]
+        up = pgs[pgid].up
+        crowded = [target for target in set(up).difference(pg.up) if excess[target] > 0.0]
+        if crowded:
+            found.append(pgid)
+        for target in crowded:
+            excess[target] -= snapshot.shard_bytes(pg, target, up)
+    return found
+
+
 def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
                  ) -> Tuple[Dict[str, SteeredPg], Dict[str, str]]:
     """Returns pgid → where the shards of PGs in flight may be; and pgid → why others are left
@@ -170,7 +199,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
-        return f"it is {pg.state}"
+        states = UNSTEERABLE.intersection(pg.state.split("+"))
+        return f"it is {'+'.join(sorted(states)) or 'not active'}"
     if pool.rule.refusal(pg.up):
         return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
     if has_all_shards(pg.holders, pool.size):

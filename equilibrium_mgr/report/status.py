@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
-from ..control.steering import Steered
+from ..control.steering import Steered, skipped_text
 from ..execution.execution import ExecutionProgress
 from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.outcomes import held
@@ -238,15 +238,12 @@ def _steered_text(data: Data, now: float) -> str:
                 " that Ceph copies and that have not begun to arrive")
     if steered is None:
         return ""
-    skipped = ""
-    if steered["skipped"]:
-        shards = plural(sum(steered["skipped"].values()), "shard")
-        most = sorted(steered["skipped"], key=lambda why: -steered["skipped"][why])
-        skipped = f"; Ceph chose for {shards} ({named(most, 2)})"
-    return (f"{plural(steered['elsewhere_shards'], 'shard')} go to other OSDs than CRUSH's,"
-            f" {steered['held_shards']} stay where their data is: the fullest OSD will be at"
-            f" {format_percent(steered['max_utilization'])}%, by CRUSH alone at"
-            f" {format_percent(steered['max_utilization_by_crush'])}%{skipped}")
+    elsewhere = plural(steered["elsewhere_shards"], "shard")
+    chosen = format_percent(steered["max_utilization"])
+    by_crush = format_percent(steered["max_utilization_by_crush"])
+    return (f"{elsewhere} go to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
+            f" data is: the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
+            f"{skipped_text(steered['skipped'])}")
 
 
 def _backfills_text(stacked: Mapping[int, int]) -> str:
@@ -539,8 +536,6 @@ def _steered_json(steered: Optional[Steered]) -> Optional[Data]:
         return None
     found = steered._asdict()
     del found["left_alone"]
-    found["skipped"] = {why.removeprefix("PG: "): shards
-                        for why, shards in steered.skipped.items()}
     return found
 
 

@@ -178,7 +178,7 @@ class DaemonCluster:
             unique = str(uuid.uuid4())
             assert self.mon_json("osd new", uuid=unique)["osdid"] == number
             if number < len(self.osd_hosts):
-                self._place(number, size, self.osd_hosts[number])
+                self.place(number, size, self.osd_hosts[number])
             (self.work / f"osd.{number}").mkdir()
             self.processes.start(f"mkfs.{number}", [
                 "ceph-osd", "-c", str(self.conf), "-i", str(number), "--mkfs", "--osd-uuid", unique,
@@ -191,7 +191,7 @@ class DaemonCluster:
             self.start_osd(number)
         self.wait_osds()
 
-    def _place(self, osd: int, weight: float, host: str) -> None:
+    def place(self, osd: int, weight: float, host: str) -> None:
         """Into the CRUSH map."""
         self.mon("osd crush add", id=osd, weight=weight, args=["root=default", f"host={host}"])
         hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(osd)]}
@@ -282,13 +282,17 @@ class DaemonCluster:
         return stat["active_name"] if stat.get("available") else ""
 
     def wait_mgr(self, seconds: float = 90.0) -> str:
-        """Wait until the active mgr answers a command with fresh statistics of every OSD."""
+        """Wait until the active mgr answers a command with fresh statistics of every OSD that is
+        in."""
         def answers() -> str:
             name = self.active_mgr()
             if not name or self.mgr("pg stat", seconds=30).rc:
                 return ""
-            sizes = [node["kb"] for node in self.osd_nodes()]
-            has_all = all(sizes) and len(sizes) >= len(self.osd_hosts)
+            nodes = self.osd_nodes()
+            are_known = [node["kb"] > 0 for node in nodes if node["reweight"] > 0]
+            tree = self.mon_json("osd tree")["nodes"]
+            placed = sum(node["type"] == "osd" for node in tree)
+            has_all = all(are_known) and len(nodes) >= placed
             return name if has_all else ""
         return wait_for("an active mgr with statistics", answers, seconds)
 

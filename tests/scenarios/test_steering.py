@@ -23,14 +23,15 @@ LONGEST_HOURS = 60
 #: Shards are steered half a minute after the OSDs are out, so that some have begun to arrive.
 RATE = 3 << 20   # bytes per second
 DOWN_OUT = "sim run 11m"
+AT_REST = ("balanced", "stuck")
 
 
 class Course(NamedTuple):
-    """What happened between the failure and the end."""
+    """What happened between the failure and balance."""
 
     peak: float             # highest utilization of an OSD
     whole_minutes: int      # until no PG lacked a copy
-    degraded_minutes: int   # PG-minutes
+    degraded_minutes: int   # PG-minutes until then
     copied_bytes: float
     shards: int             # whose targets were chosen
     broken: List[str]       # rules of safety
@@ -85,21 +86,24 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
     copied["bytes"] = 0.0
     meanwhile = events(seed, osds)
     peak = 0.0
-    degraded = whole = shards = 0
+    degraded = shards = 0
+    whole = -1
     for minutes in range(0, 60 * LONGEST_HOURS, STEP_MINUTES):
         for line in meanwhile.get(minutes, ()):
             drive.command(session, line)
         drive.command(session, f"sim run {STEP_MINUTES}m")
         peak = max([peak, *[usage.used / usage.total for usage in session.cluster.usage.values()
                             if usage.total]])
-        lacking = lacking_pgs(session)
-        degraded += lacking * STEP_MINUTES
-        chosen = session.module.balancer.status.steered
-        if chosen is not None:
-            shards = chosen.elsewhere_shards + chosen.held_shards
-        if lacking:
-            whole = minutes + STEP_MINUTES
-        if minutes > max(meanwhile, default=0) and not session.cluster.unclean and not lacking:
+        status = session.module.balancer.status
+        if status.steered is not None:
+            shards = status.steered.elsewhere_shards + status.steered.held_shards
+        if whole < 0:   # moves of small PGs lack copies, too, later on
+            lacking = lacking_pgs(session)
+            degraded += lacking * STEP_MINUTES
+            if not lacking:
+                whole = minutes
+        is_over = whole >= 0 and minutes > max(meanwhile, default=0)
+        if is_over and not session.cluster.unclean and status.state in AT_REST:
             break
     found = Course(peak, whole, degraded, copied["bytes"], shards, watch.broken)
     session.close()

@@ -68,7 +68,7 @@ def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
                     {"1.0": (3, 1, 2), "1.1": (1, 3, 2)})
     assert found.copied_bytes == 15 * GIB
     assert found.copied_shards == 2
-    assert found.too_full == {"1.0"}   # 80 of 90 GiB: the empty shard of the other fits
+    assert found.too_full == {"1.0": 15 * GIB}   # 80 of 90 GiB: the empty shard of the other fits
 
 
 def test_a_drained_osd_counts_in_all_figures() -> None:

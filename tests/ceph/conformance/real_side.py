@@ -208,7 +208,7 @@ class RealCluster(DaemonCluster):
         self._write_objects(prefix, {pool: objects})
 
     def _do_add_osd(self, osd: int, host: str, weight: float) -> None:
-        self._place(osd, weight, host)
+        self.place(osd, weight, host)
 
     def _do_create_pool(self, name: str, pgs: int, kind: str) -> None:
         profile = "k2m1" if kind == "erasure" else ""

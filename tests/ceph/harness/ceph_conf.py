@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: To be formatted with the cluster's fsid, port, folder and the bytes of an OSD's file.
+#: To be formatted with the cluster's fsid, port, folder and the bytes of an OSD's file. Each OSD
+#: binds eight ports: Ceph's own range has room for sixty OSDs.
 CONF = """[global]
 fsid = {fsid}
 mon host = [v2:127.0.0.1:{port}]
@@ -17,6 +18,8 @@ mgr data = {work}/$name
 osd data = {work}/$name
 crash dir = {work}/crash
 ms bind ipv6 = false
+ms bind port min = 10000
+ms bind port max = 30000
 mon cluster log file = {work}/cluster.log
 mon data avail warn = 1
 mon data avail crit = 1

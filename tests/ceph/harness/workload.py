@@ -22,6 +22,12 @@ BUILTIN_SLEEP = 8
 NO_OSD = 0x7fffffff
 """In a place of a PG's set that no OSD has (CRUSH_ITEM_NONE)."""
 
+#: With longer ones, Ceph recovers PGs of so few objects by their log, which asks for no room, and
+#: the module leaves such PGs alone.
+SHORT_LOGS = {"osd_min_pg_log_entries": "2", "osd_max_pg_log_entries": "4",
+              "osd_pg_log_trim_min": "1"}
+_SLEEPS = tuple([f"osd_recovery_sleep_{kind}" for kind in ("hdd", "ssd", "hybrid")])
+
 EC_PROFILE = "eq21"
 POOLS: Tuple[Tuple[str, str, int, int], ...] = (
     ("rep", "replicated", 32, 1650), ("ec", "erasure", 16, 1250))
@@ -82,6 +88,15 @@ def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
     """All three, in an order that Ceph takes."""
     for name in sorted(ratios, key=ratios.__getitem__):
         cluster.mon(f"osd set-{name}-ratio", ratio=round(ratios[name], 3))
+
+
+def pace_recovery(cluster: DaemonCluster, seconds: float) -> None:
+    """Each OSD waits for so long between two objects that it copies; 0.0 for Ceph's defaults."""
+    for name in _SLEEPS:
+        if seconds:
+            cluster.set_config("osd", name, seconds)
+        else:
+            cluster.remove_config("osd", name)
 
 
 def delete_pool(cluster: DaemonCluster, name: str) -> None:

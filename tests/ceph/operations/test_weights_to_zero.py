@@ -18,9 +18,6 @@ pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 HOSTS = {f"h{number}": (2.0, 2.0, 2.0) for number in range(4)}
 REMOVED = (9, 10, 11)
 PG_NUM, MEBIBYTES = 64, 2900
-#: Else PGs of so few objects are recovered by their log, which asks for no room.
-SHORT_LOGS = {"osd_min_pg_log_entries": "10", "osd_max_pg_log_entries": "20",
-              "osd_pg_log_trim_min": "1"}
 #: Nearfull and backfillfull above the mean that the other OSDs will have; clients go on writing.
 ABOVE_MEAN = {"nearfull": 0.03, "backfillfull": 0.04}
 FULL = 0.95
@@ -32,7 +29,7 @@ LONGEST_SECONDS = 1500.0
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Four hosts of three OSDs, one pool; balanced."""
-    with new_cluster(request, HOSTS, SHORT_LOGS) as made:
+    with new_cluster(request, HOSTS, workload.SHORT_LOGS) as made:
         made.mgr("balancer off")
         workload.make_pool(made, "rep", pgs=PG_NUM)
         workload.wait_clean(made)
