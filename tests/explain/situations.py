@@ -1,4 +1,4 @@
-"""Reads the situations of tests/explain/followed.py from `situations.txt`, and others that are written so."""
+"""Reads the situations of tests/explain/followed.py from `situations.txt`, or from such a file."""
 from __future__ import annotations
 
 from collections import defaultdict
