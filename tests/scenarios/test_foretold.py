@@ -1,6 +1,5 @@
-"""What `eval --fail` foretells of a failure happens, with steering and without.
-
-That is the end, the highest moment, the bytes copied, and whether all of it finds room.
+"""What `eval --fail` foretells of a failure happens, with steering and without: the end, the
+highest moment, bytes copied, and which of it finds no room.
 
 `--failures N` has OSDs of N random clusters fail, as in test_steering.py.
 """
