@@ -20,7 +20,8 @@ from equilibrium_mgr.what_if.change import Changes
 from equilibrium_mgr.what_if.failure import Failure, recover
 from mgr_stub.host.module_host import InlineJobs
 
-HOST = FailureQuestion(Failure("h0", "host", frozenset({0})))
+HOST_0 = Failure("h0", "host", frozenset({0}))
+HOST = FailureQuestion(HOST_0)
 
 
 class HeldJobs(InlineJobs):
@@ -109,10 +110,11 @@ def test_a_failed_job_is_told_once_and_tried_again() -> None:
 
 def test_steering_is_computed_of_as_many_failures_as_there_is_time_for() -> None:
     cluster = Cluster(hosts(5), {0: HOST_RULE}).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], 20 * GIB).pg("1.1", [2, 3], 20 * GIB).osd(4, used=60 * GIB)
+    cluster.pg("1.0", [0, 1], 20 * GIB).pg("1.1", [2, 3], 20 * GIB)
+    cluster.osd(4, used=60 * GIB)
     placed = placement(cluster.snapshot())
-    first, second = [recover(placed, Failure(f"h{osd}", "host", frozenset({osd})), {pgid: (4, left)})
-                     for osd, left, pgid in ((0, 1, "1.0"), (2, 3, "1.1"))]
+    first = recover(placed, HOST_0, {"1.0": (4, 1)})
+    second = recover(placed, Failure("h2", "host", frozenset({2})), {"1.1": (4, 3)})
     whole = all_steered(placed, [first, second], PlanOptions())
     assert list(whole) == [first.failure, second.failure]
     assert whole[first.failure].is_finished
