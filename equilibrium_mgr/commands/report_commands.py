@@ -9,8 +9,9 @@ from __future__ import annotations
 from errno import EAGAIN, EINVAL, ENOENT
 from typing import Optional, Sequence
 
+from ..control.balancing_scope import automatic_options
 from ..plan.model import Plan
-from ..plan.options import osds_named
+from ..plan.options import Steering, osds_named
 from ..plan_service.plan_service import ChangeAnswer, FailureAnswer, FailureQuestion
 from ..report.answer import CommandAnswer, CommandError
 from ..report.cluster.changes import report_changes
@@ -65,7 +66,8 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     dispatcher = parts.balancer.dispatcher
     context = ExplainContext(
         view, status, settings, dispatcher.excluded(view.snapshot, settings),
-        parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num)
+        parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num,
+        parts.balancer.changes())
     if osd is not None:
         next_round = dispatcher.next_round(view.snapshot, settings, view.max_misplaced_ratio)
         return explain_pair(name, osd, context, next_round, age)
@@ -113,7 +115,6 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     gateway = parts.gateway
     kept = None
     fsid = ""
-    questions = {"": FailureQuestion(None)}
     if plan is None:
         look = parts.look()
         evaluated = evaluate_cluster(look)
@@ -121,6 +122,8 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
         kept = parts.plan(plan)
         look = parts.look(kept)
         evaluated = _evaluated_plan(parts, plan, kept, look)
+    questions = {"": _failure_question(parts, None, None)}
+    if plan is not None:
         questions[plan] = _failure_question(parts, None, plan)
     if gateway.last_reading is not None:
         fsid = str(gateway.last_reading.osd_map.get("fsid", ""))
@@ -162,7 +165,7 @@ def show_moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
         return report_moves_by_osd(view, age, what, pool, limit)
     if execution is not None:
         waiting = execution.remaining_moves
-    return report_moves(view, age, what, pool, waiting, limit)
+    return report_moves(view, age, what, pool, waiting, limit, parts.balancer.status.steered)
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,
@@ -258,9 +261,16 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
 
 def _failure_question(parts: ModuleParts, failure: Optional[Failure],
                       plan: Optional[str]) -> FailureQuestion:
+    """Returns the question about a failure, with the options that hold when it happens."""
+    settings = parts.settings()
+    options = automatic_options(settings, parts.required()[0].snapshot, frozenset(),
+                                parts.gateway.max_pg_shards())
+    if settings.steers:
+        options = options._replace(
+            steering=Steering(settings.steer_recovery, settings.hold_placement))
     if plan is None:
-        return FailureQuestion(failure)
-    return FailureQuestion(failure, plan, parts.plan_store.heads()[plan].to_json())
+        return FailureQuestion(failure, options)
+    return FailureQuestion(failure, options, plan, parts.plan_store.heads()[plan].to_json())
 
 
 def _named_failure(parts: ModuleParts, name: str) -> Failure:

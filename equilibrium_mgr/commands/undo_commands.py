@@ -184,7 +184,8 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
 
 
 def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
-    """Returns the newest row of a plan. Without a name: of all but undo and cancel."""
+    """Returns the newest row of a plan; without a name, the newest of all plans except those of
+    `undo` and `cancel`."""
     kinds = frozenset(KINDS) - TAKE_BACK
     wanted = "" if plan == AUTOMATIC else plan
     for row in log.newest_first(kinds if wanted is None else {wanted}):
@@ -201,8 +202,8 @@ def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     name = None
     executing = parts.balancer.plan_name
     if execution is not None and execution.kind == FREEZE:
-        raise CommandError(EAGAIN, f"plan '{executing}' is sending its pins; try again in some"
-                           f" seconds; 'ceph equilibrium rm {executing}' stops it")
+        raise CommandError(EAGAIN, f"plan '{execution.name}' is sending its pins; try again in some"
+                           f" seconds; 'ceph equilibrium rm {execution.name}' stops it")
     if not dry_run:
         parts.refuse_old_clients()
         if executing is not None:

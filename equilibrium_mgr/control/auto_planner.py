@@ -24,13 +24,13 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
 from .balancing_scope import automatic_options
-from .cluster_guards import is_open, wait_until
+from .cluster_guards import wait_until
 from .plan_basis import (
     AT_ONCE, IDLE_CHECKS, LARGE_CHECKS, PACED, PLAN_CHECKS, SETTLED, PlanBasis, Progress, basis_of,
     have_others_moved, why_new)
 from .plan_gain import gain_reason
 from .settling import SETTLE_SECONDS, Settling
-from .steering import Steered, SteeringTrigger, reason_of
+from .steering import Steered, SteeringTrigger
 
 #: Seconds after which a plan is made again if it was not taken up or nothing of it was sent.
 PACE_SECONDS = 600.0
@@ -90,8 +90,6 @@ class AutoPlanner:
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
         self._steering = SteeringTrigger()
-        #: the options with which shards were steered last: steer_recovery, hold_placement
-        self._steers = (False, False)
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # plans since the last one with a sent change
         self._is_doubtful = False   # whether the idle state's cluster has changed
@@ -102,7 +100,7 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """True if a plan has been made that `next_step` has not returned yet."""
+        """True if a plan has been made that `next_step` has not looked at yet."""
         return self._ready is not None
 
     @property
@@ -122,6 +120,13 @@ class AutoPlanner:
     def steered(self) -> Optional[Steered]:
         """What was chosen for shards that are copied anyway, while they are on their way."""
         return self._steering.choice
+
+    def steering_left(self, settings: Settings,
+                      execution: Optional[Execution]) -> Optional[float]:
+        """Returns the seconds until shards are steered, None if nothing waits for that."""
+        if execution is not None and execution.kind == STEER and execution.wanted:
+            return 0.0
+        return self._steering.seconds_left(settings, self._clock())
 
     def forget_steered(self) -> None:
         """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
@@ -157,15 +162,10 @@ class AutoPlanner:
         if ready is not None:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
-        if ready is not None and ready.plan.kind == STEER and not self._wants_steering(settings):
-            ready = None
         if ready is not None and ready.plan.kind == STEER:
-            self._steering.is_planned(ready.plan, snapshot, self._clock())
-            choice = self._steering.choice
-            if ready.plan.changes and choice is not None:
-                self._executed = ready
+            if self._is_steering_begun(ready, snapshot, settings):
                 self._set_idle(None, generation)
-                return NextStep(_planning(reason_of(choice)), plan=ready.plan)
+                return NextStep(_planning(self._steering.reason()), plan=ready.plan)
             ready = None
         if ready is not None:
             self._note_stuck(ready)
@@ -182,6 +182,18 @@ class AutoPlanner:
         if idle is not None and not is_steering and self._stays_idle(idle, basis):
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, basis, excluded, generation, settings)
+
+    def _is_steering_begun(self, ready: _MadePlan, snapshot: Snapshot,
+                           settings: Settings) -> bool:
+        """Takes up a plan of kind STEER. Returns False if it is not wanted any more, or empty."""
+        now = self._clock()
+        if not self._steering.is_wanted(settings, now):
+            return False
+        self._steering.is_planned(ready.plan, snapshot, now)
+        if not ready.plan.changes:
+            return False
+        self._executed = ready
+        return True
 
     def _valid(self, ready: _MadePlan, now: PlanBasis, snapshot: Snapshot,
                sleep_interval: float) -> Optional[_MadePlan]:
@@ -290,7 +302,7 @@ class AutoPlanner:
         topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
-        if execution.kind == STEER and not self._wants_steering(settings):
+        if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
             return _planning("the options have changed")
         if execution.kind != STEER and self.is_steering_due(settings):
             return _planning("the OSDs have changed: shards that are copied anyway come first")
@@ -338,30 +350,17 @@ class AutoPlanner:
         if not needs_space:
             self._fruitless = 0   # it counts plans that were to make space
         topology = basis.unsettled, snapshot.crush_version
-        self._steering.observe(snapshot, topology, self._clock())
+        if settings.steers:
+            self._steering.observe(snapshot, topology, self._clock())
+        else:
+            self._steering = SteeringTrigger()   # as a new mgr, once an option is switched on
         if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
 
-    def _steering_left(self, settings: Settings) -> Optional[float]:
-        """Returns the seconds until shards may be steered, None if they must not be."""
-        now = self._clock()
-        if not is_open(settings, now):   # drains are planned outside the window, too
-            return None
-        return self._steering.seconds_left(settings, now)
-
     def is_steering_due(self, settings: Settings) -> bool:
         """Returns True if a plan is to be made that steers shards."""
-        left = self._steering_left(settings)
-        return left is not None and left <= 0.0
-
-    def _wants_steering(self, settings: Settings) -> bool:
-        """Returns True if no option by which shards were steered last has been switched off, and
-        the window is open."""
-        recovery, placement = self._steers
-        if not settings.steers or not is_open(settings, self._clock()):
-            return False
-        return settings.steer_recovery >= recovery and settings.hold_placement >= placement
+        return self._steering.is_due(settings, self._clock())
 
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
@@ -390,7 +389,7 @@ class AutoPlanner:
               settings: Settings) -> NextStep:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
         now = self._clock()
-        steering_left = self._steering_left(settings)
+        steering_left = self._steering.seconds_left(settings, now)
         is_steering = self.is_steering_due(settings)
         settling = None if is_steering else self._wait_to_settle("the cluster has just changed")
         if settling is not None:
@@ -418,11 +417,10 @@ class AutoPlanner:
         options = _for_relief(snapshot, asked._replace(
             least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
         if is_steering:
-            self._steers = settings.steer_recovery, settings.hold_placement
             # of balancing, even if only drains are planned otherwise: it has its own scope
             options = automatic_options(
                 settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
-                    steering=self._steering.what(settings, snapshot))
+                    steering=self._steering.begin_plan(settings, snapshot))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, settings.max_plan_seconds, done):
             self._submitted = True

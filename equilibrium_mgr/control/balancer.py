@@ -47,7 +47,8 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
+from .status import (
+    AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
@@ -88,7 +89,8 @@ class Balancer:
         self._log = log
         self.dispatcher = UpmapDispatcher(gateway, clock, log)
         self.observer = ClusterObserver(gateway, self.dispatcher.pending,
-                                        self.dispatcher.cooldown, clock, log)
+                                        self.dispatcher.cooldown, self.dispatcher.steered, clock,
+                                        log)
         self._slot = ExecutionSlot(clock, log)
         self._automatic = AutoPlanner(plan_service, gateway.max_pg_shards, clock,
                                       wake)
@@ -99,13 +101,14 @@ class Balancer:
         self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
-        #: until the next round; until the state has more to say, which may be several rounds; until
-        #: the next batch
-        self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
+        self._round = WaitTimer()   # until the next round
+        self._wait = WaitTimer()    # until the state has more to say, perhaps several rounds later
+        self._batch = WaitTimer()   # until the next batch
         self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         self._waits_for_time = False   # whether the last state said how long to wait
         self._status_lock = threading.Lock()
+        self._steering_wait = SteeringWait()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
@@ -186,7 +189,9 @@ class Balancer:
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status,
-                steered=self._automatic.steered)
+                steered=self._automatic.steered,
+                steering_at=self._steering_wait.until(
+                    self._automatic.steering_left(self._settings(), execution), self._clock()))
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -438,8 +443,8 @@ class Balancer:
         return self._next_round(settings, outcome.seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
-        """Begins the wait for the next round and returns its seconds. `seconds`: until the state
-        has more to say."""
+        """Begins the wait for the next round. Returns the seconds until the loop wakes up, which
+        are fewer if an option asks for steering. `seconds`: until the state has more to say."""
         now = self._clock()
         delay = settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
@@ -479,8 +484,11 @@ class Balancer:
         return self._next_round(settings, _NOT_READY_SECONDS)
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """Returns True if this round must read the whole cluster. A round that was woken early must
-        only if that is required, or if a finished plan can be taken up."""
+        """Returns True if this round must read the whole cluster.
+
+        A round that was woken early must read it only if that is required, if a finished plan can
+        be taken up, if `active` was just set, or if shards may have to be steered.
+        """
         observer = self.observer
         state = self._current.state
         is_free = self.execution is None
@@ -679,7 +687,8 @@ class Balancer:
         """Counts the execution in an episode, once, unless a command has ended it."""
         if not execution.is_recorded:
             self._journal.begin_plan(execution.name, why, self._clock(), self.observer.view,
-                                     lambda: self._slot.execution is execution)
+                                     lambda: self._slot.execution is execution,
+                                     adds=execution.kind == STEER)
             execution.is_recorded = True
 
     def _end_episode(self, outcome: str) -> None:
@@ -856,7 +865,8 @@ class Balancer:
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """Returns the state while moves of our own are in flight and nothing else needs to be done,
-        None if none are. Moves of the last mgr are in the view, and not pending with this one."""
+        None if none are. Counts moves that the last mgr sent, although most are not pending
+        here."""
         count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
             return None

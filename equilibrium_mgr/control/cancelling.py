@@ -17,8 +17,8 @@ from ..undo.undo_plan import cancel_plan
 
 def changes_in_the_way(snapshot: Snapshot, rows: NewestFirst, pgids: AbstractSet[str], plan: str,
                        since: float) -> Sequence[PgChange]:
-    """Returns the changes that cancel what a plan has sent of the PGs `since` its execution
-    began."""
+    """Returns the changes that cancel the moves of these PGs that a plan has sent. `since`: when
+    its execution began, in seconds since the epoch."""
     def is_chosen(row: ChangeRow) -> bool:
         return row.pgid in pgids and row.plan == plan and row.at >= since
     return cancel_plan(_undrained(snapshot), rows, is_chosen).plan.changes

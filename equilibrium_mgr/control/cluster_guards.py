@@ -57,7 +57,8 @@ def is_open(window: Settings, now: float) -> bool:
 
 
 def next_opening(window: Settings, now: float) -> Optional[float]:
-    """Returns the time at which a closed window opens, in seconds since the epoch, or None.
+    """Returns the time at which a closed window opens, in seconds since the epoch; None if its
+    begin or end cannot be read.
 
     A minute that summer time skips becomes the first one after it.
     """

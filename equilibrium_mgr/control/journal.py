@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ..execution.dispatcher import SentBatch, SentBefore, moving
 from ..execution.outcomes import WITHHELD_SECONDS
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
-from ..plan.model import UNDO, ClassUsage, PgChange, typed
+from ..plan.model import STEER, UNDO, ClassUsage, PgChange, typed
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
@@ -167,11 +167,14 @@ _IN_FLIGHT_SECONDS = 86400.0
 
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
-    sent = SentBefore({}, {}, {}, {})
+    sent = SentBefore({}, {}, {}, {}, {})
     for row in rows:
         pgid = row.pgid
         at = row.at
         sent.in_flight.pop(pgid, None)
+        sent.steered.pop(pgid, None)
+        if row.kind == STEER:
+            sent.steered[pgid] = at
         if row.shards:
             sent.moved[pgid] = at
             sent.in_flight[pgid] = at, row.epoch
@@ -250,8 +253,9 @@ class Journal:
     # -- the episode ---------------------------------------------------------------------------
 
     def begin_plan(self, plan: str, why: str, now: float, view: Optional[ClusterView],
-                   is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Records that a plan begins, if it is still wanted. Automatic plans share one episode."""
+                   is_wanted: Callable[[], bool] = lambda: True, adds: bool = False) -> None:
+        """Records that a plan begins, if it is still wanted. Automatic plans share one episode.
+        `adds`: this plan's `why` is also told if it is not the first of the episode."""
         with self._lock:
             if not is_wanted():
                 return
@@ -261,6 +265,10 @@ class Journal:
             if self.episode is None:
                 self.episode = Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
                 self._write_line(f"{_name(plan)} begins: {self.episode.why}")
+            elif adds:
+                both = f"{self.episode.why}; {why}"
+                self.episode = self.episode._replace(why=both[:_LONGEST_TEXT])
+                self._write_line(f"{_name(plan)}: {why}")
             self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
@@ -334,6 +342,9 @@ class Journal:
             rows = []
             for change in batch:
                 pgid = change.pgid
+                held: List[int] = []
+                if kind == STEER:
+                    held = sorted(change.gained_by.intersection(before.pgs[pgid].holders))
                 rows.append(ChangeRow(
                     at=now,
                     plan=plan,
@@ -344,7 +355,8 @@ class Journal:
                     raw=change.raw,
                     before=before.items_of(pgid),
                     after=change.items,
-                    shards=shards.get(pgid, 0)))
+                    shards=shards.get(pgid, 0),
+                    held=tuple(held)))
             self.changes.append(rows, now)
             self._store.flush()
 

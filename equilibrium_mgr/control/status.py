@@ -13,7 +13,7 @@ from ..execution.size_check import Misprediction
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.observer import limits
 from ..observation.cluster_view import (
-    BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView)
+    BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView, WillNotFit)
 from ..observation.movements import time_left
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
@@ -28,10 +28,32 @@ _NOTHING_YET = "nothing of it has arrived yet"
 _STANDS = (codes.FLAG, codes.NOT_READY)
 
 
+#: A plan that steers is made and sent in so many seconds.
+_OVERDUE_SECONDS = 120.0
+
 IS_OFF = Verdict(codes.SWITCHED_OFF, "automatic balancing is off", state=OFF)
 #: The state of a mgr that has just taken over. It soon refreshes.
 AWAITS_REPORTS = Verdict(
     codes.MOVING, "what the last mgr has sent shows within a minute", state=MOVING, seconds=10.0)
+
+
+class SteeringWait:
+    """Remembers since when shards were to be steered."""
+
+    def __init__(self) -> None:
+        self._due_at = 0.0
+
+    def until(self, left: Optional[float], now: float) -> Optional[float]:
+        """Returns when shards are steered, seconds since the epoch; None if nothing waits for that,
+        or if that should have been done _OVERDUE_SECONDS ago. `left`: seconds until then."""
+        if left is None:
+            self._due_at = 0.0
+            return None
+        if left > 0.0 or not self._due_at:
+            self._due_at = now + left
+        if now > self._due_at + _OVERDUE_SECONDS:
+            return None
+        return self._due_at
 
 
 class BalancerStatus(NamedTuple):
@@ -61,6 +83,7 @@ class BalancerStatus(NamedTuple):
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()
     steered: Optional[Steered] = None   # while shards whose targets were chosen are on their way
+    steering_at: Optional[float] = None   # as SteeringWait.until
 
     def progress_ratio(self) -> Optional[float]:
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per
@@ -78,6 +101,13 @@ class BalancerStatus(NamedTuple):
         if not total:
             return 0.0
         return min(100, 100 * done // total) / 100.0
+
+    def will_not_fit(self, view: ClusterView) -> List[WillNotFit]:
+        """Returns the OSDs without space for what comes to them. Returns none while other OSDs are
+        about to be chosen for shards that come."""
+        if self.steering_at is not None:
+            return []
+        return view.will_not_fit()
 
     def as_of(self, summary: ClusterSummary) -> BalancerStatus:
         """Returns the status, corrected if a newer summary contradicts its state.

@@ -2,17 +2,19 @@
 has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Set
+from collections import Counter
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
 
 from ..plan.model import Plan, Usage
 from ..plan.options import Steering
-from ..planner.steering import steered_shards
-from ..runtime.formatting import plural
+from ..planner.steering import only_lacks_copies, steered_shards
+from ..runtime.formatting import named, plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
 from ..snapshot.model import Pg, Snapshot, UpmapItems
 from ..snapshot.upmap_items import apply_items
+from .cluster_guards import is_open
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
@@ -20,6 +22,7 @@ QUIET_SECONDS = 30.0
 #: At most, from the first of a series of changes: shards begin to arrive meanwhile.
 LONGEST_SECONDS = 45.0
 _PGS_A_PIECE = 200
+_REASONS_NAMED = 2   # before a sentence only counts the rest
 
 
 class Steered(NamedTuple):
@@ -30,6 +33,8 @@ class Steered(NamedTuple):
     held_shards: int      # that stay where their data is
     max_utilization: float            # of the fullest OSD when all has arrived, a ratio
     max_utilization_by_crush: float   # the same without the plan
+    skipped: Mapping[str, int] = {}   # why PGs keep their targets → how many shards
+    left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
 
 class SteeringTrigger:
@@ -42,6 +47,8 @@ class SteeringTrigger:
         self._series = WaitTimer()
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
         self._choice: Optional[Steered] = None
+        #: the options of the last plan: steer_recovery, hold_placement
+        self._options = (False, False)
         #: OSD that was down or out at the last snapshot → uuid of its disk
         self._absent: Dict[int, str] = {}
         #: OSDs that have come back, and to which PGs are still on their way: they may have data
@@ -58,17 +65,25 @@ class SteeringTrigger:
         moving = frozenset(snapshot.in_flight())
         self._steered &= moving
         self._note_returned(snapshot)
-        # a new mgr does not know what moved before, nor which OSDs have come back
-        if topology != self._topology and self._topology is not None:
-            if not self._is_changed:
-                self._moved_before = self._moving - self._steered
-                self._items_before = self._items
-                self._series.begin(now, LONGEST_SECONDS)
-            self._quiet.begin(now, QUIET_SECONDS)
-            self._is_changed = True
+        is_new_mgr = self._topology is None
+        if is_new_mgr and _is_rebuilding(snapshot):
+            # the last mgr has perhaps not steered that; nobody knows what moved before the failure
+            self._begin_change(moving, {}, now)
+        elif not is_new_mgr and topology != self._topology:
+            self._begin_change(self._moving - self._steered, self._items, now)
         self._topology = topology
         self._moving = moving
         self._items = snapshot.upmap_items
+
+    def _begin_change(self, moved_before: FrozenSet[str], items: Mapping[str, UpmapItems],
+                      now: float) -> None:
+        """Notes that the topology has changed. `items`: upmap items before."""
+        if not self._is_changed:
+            self._moved_before = moved_before
+            self._items_before = items
+            self._series.begin(now, LONGEST_SECONDS)
+        self._quiet.begin(now, QUIET_SECONDS)
+        self._is_changed = True
 
     def _note_returned(self, snapshot: Snapshot) -> None:
         """Notes which OSDs have come back with their disk."""
@@ -87,13 +102,29 @@ class SteeringTrigger:
 
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
-        nothing has changed or nobody wants it."""
+        nothing has changed, or nobody wants it now."""
         if not self._is_changed or not settings.steers:
+            return None
+        if not is_open(settings, now):   # drains are planned outside the window, too
             return None
         return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
 
-    def what(self, settings: Settings, snapshot: Snapshot) -> Steering:
-        """Returns which shards may be steered."""
+    def is_due(self, settings: Settings, now: float) -> bool:
+        """Returns True if a plan is to be made that steers shards."""
+        left = self.seconds_left(settings, now)
+        return left is not None and left <= 0.0
+
+    def is_wanted(self, settings: Settings, now: float) -> bool:
+        """Returns True if the last plan may still be carried out: none of its options has been
+        switched off, and the window is open."""
+        if not settings.steers or not is_open(settings, now):
+            return False
+        recovery, placement = self._options
+        return settings.steer_recovery >= recovery and settings.hold_placement >= placement
+
+    def begin_plan(self, settings: Settings, snapshot: Snapshot) -> Steering:
+        """Returns which shards a plan may steer that is asked for now."""
+        self._options = settings.steer_recovery, settings.hold_placement
         return Steering(settings.steer_recovery, settings.hold_placement,
                         self._at_rest(snapshot), self._returned)
 
@@ -114,8 +145,22 @@ class SteeringTrigger:
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
+            skipped = {why.removeprefix("PG: "): shards for why, shards in plan.skipped.items()}
             self._choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before))
+                                   _highest(plan.before), skipped, plan.left_alone)
+
+    def reason(self) -> str:
+        """Returns what was chosen, as a clause for the history."""
+        choice = self._choice
+        if choice is None:
+            return ""
+        parts: List[str] = []
+        if choice.elsewhere_shards:
+            shards = plural(choice.elsewhere_shards, "shard")
+            parts.append(f"{shards} that are copied anyway go where there is room")
+        if choice.held_shards:
+            parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
+        return " and ".join(parts) + skipped_text(choice.skipped)
 
     def forget_choice(self) -> None:
         """Notes that nothing of the plan could be sent."""
@@ -125,6 +170,14 @@ class SteeringTrigger:
     def choice(self) -> Optional[Steered]:
         """What was chosen, while one of its PGs is on its way; else None."""
         return self._choice if self._steered else None
+
+
+def _is_rebuilding(snapshot: Snapshot) -> bool:
+    """Returns True if Ceph rebuilds the shards of a PG, and moves none of it."""
+    for pg in piecewise(snapshot.in_flight().values(), _PGS_A_PIECE):
+        if only_lacks_copies(pg, snapshot.pools[pg.pool]):
+            return True
+    return False
 
 
 def _only_drops(snapshot: Snapshot, pg: Pg, before: UpmapItems) -> bool:
@@ -149,12 +202,11 @@ def _highest(usage: Usage) -> float:
     return max([found.max for found in usage.classes.values()], default=0.0)
 
 
-def reason_of(choice: Steered) -> str:
-    """Returns what was chosen, as a clause for the history."""
-    parts = []
-    if choice.elsewhere_shards:
-        shards = plural(choice.elsewhere_shards, "shard")
-        parts.append(f"{shards} that are copied anyway go where there is room")
-    if choice.held_shards:
-        parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
-    return " and ".join(parts)
+def skipped_text(skipped: Mapping[str, int]) -> str:
+    """Returns why PGs keep their targets, as a further clause; empty without such PGs. `skipped`:
+    as Steered."""
+    if not skipped:
+        return ""
+    shards = plural(sum(skipped.values()), "shard")
+    counts = [f"{why} ({count})" for why, count in Counter(skipped).most_common()]
+    return f"; {shards} are left to CRUSH because of their PG: {named(counts, _REASONS_NAMED)}"

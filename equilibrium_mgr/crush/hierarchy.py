@@ -74,6 +74,10 @@ class CrushHierarchy:
         """Returns the name of a bucket or OSD."""
         return f"osd.{item}" if item >= 0 else self.buckets[item].name
 
+    def rule_name(self, rule_id: int) -> str:
+        """Returns the name of a CRUSH rule, its id if it has none."""
+        return str(self.rules[rule_id].get("rule_name") or rule_id)
+
     def subtree(self, root: int) -> Subtree:
         """Returns the subtree under a bucket, or of a single OSD, which a rule can take too."""
         if root not in self._subtrees:

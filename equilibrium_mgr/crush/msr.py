@@ -55,7 +55,8 @@ def _order_violation(levels: Sequence[FailureDomain], members: Sequence[int]) ->
 def _fits(levels: Sequence[FailureDomain], members: Tuple[int, ...], positions: int) -> bool:
     """Returns True if the members fit into so many positions so that strides share no bucket.
 
-    Each stride has the same number of places, because any of them may be the shorter one.
+    One stride is shorter if the positions cannot be divided evenly. Nobody knows which one, so each
+    has places for a whole stride.
     """
     if not levels:
         return len(members) <= positions

@@ -100,8 +100,8 @@ def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]
 
 
 def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """pg_cooldown: delays a PG that was moved a short while ago, unless a shard leaves an OSD above
-    nearfull_ratio or one that is being drained."""
+    """Delays a PG for pg_cooldown if it was moved a short while ago, unless a shard leaves an OSD
+    above nearfull_ratio or one that is being drained."""
     seconds = state.limits.cooling.get(candidate.change.pgid, 0.0)
     if seconds <= 0.0:
         return None
@@ -136,8 +136,8 @@ def _leaves_budget(state: ThrottleState, candidate: Candidate) -> bool:
 
 
 def osd_is_needed_by_steps(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Delays for an OSD that steps of pg_num need next, except urgent relief: backfills take turns
-    there. A PG that was cancelled for them also waits, up to STEP_SECONDS and once."""
+    """Delays for an OSD that steps of pg_num need next, because backfills take turns there. Urgent
+    relief may go. A PG that was cancelled for such a step waits for STEP_SECONDS at most."""
     if candidate.relieves is not None:
         return None
     pgid = candidate.change.pgid
@@ -181,8 +181,9 @@ def _fullness_of(state: ThrottleState, candidate: Candidate, osd: Osd) -> Option
 
 
 def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """max_moves_per_round: shard moves of one batch. The first change may be larger, and
-    urgent_misplaced_ratio lets relief of OSDs above backfillfull exceed it."""
+    """Delays a change if the batch would have more than max_moves_per_round shard moves. The first
+    change may be larger, and urgent_misplaced_ratio lets relief of OSDs above backfillfull exceed
+    the limit."""
     most = state.settings.max_moves_per_round
     if state.moves_left == most or candidate.change.shards <= state.moves_left:
         return None
@@ -192,8 +193,8 @@ def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Op
 
 
 def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """max_misplaced_ratio less a margin; urgent_misplaced_ratio for relief of OSDs above
-    backfillfull, if that is higher.
+    """Delays a change that would misplace more than max_misplaced_ratio less a margin. For relief
+    of OSDs above backfillfull the limit is urgent_misplaced_ratio, if that is higher.
 
     PGs that wait for space do not count against relief of full_osds. If nothing is misplaced, one
     change may go although it alone exceeds the limit.
@@ -222,8 +223,9 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
 
 def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Verdict]:
-    """max_backfills_per_osd: shards in flight to an OSD. As many may be in flight from it; any
-    number if urgent_misplaced_ratio is set and the OSD is above backfillfull."""
+    """Delays a change if max_backfills_per_osd shards are in flight to one of its targets, or as
+    many from one of its sources. If urgent_misplaced_ratio is set, any number may leave an OSD
+    above backfillfull."""
     most = state.settings.max_backfills_per_osd
     if not most or _is_alone(state, candidate):
         return None
@@ -240,8 +242,8 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
 
 
 def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """max_transit_ratio: bytes on their way to an OSD, or from it, as a ratio of its size. One
-    change may exceed it if nothing else is in flight at its OSDs."""
+    """Delays a change if more bytes than max_transit_ratio of an OSD's size would be on their way
+    to it, or from it. One change may exceed that if nothing else is in flight at its OSDs."""
     osd = state.osd_above_transit_limit(candidate)
     if osd is None or _is_alone(state, candidate):
         return None
@@ -275,7 +277,8 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
+    """Delays a change that adds pairs of upmap items if the osdmap would have more than
+    max_upmap_items."""
     added = state.added_pairs(candidate.change)
     pairs = state.upmap_pairs
     left = upmap_pairs_left(state.settings.max_upmap_items, len(state.snapshot.pgs), pairs)
@@ -285,8 +288,11 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """HARD_SHARE (a ratio) of the PG shards above which an OSD withholds PGs, so that they stay
-    inactive: mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio."""
+    """Delays for a target with so many PG shards that it may soon withhold PGs.
+
+    The limit is HARD_SHARE, a ratio, of mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio. An
+    OSD that has withheld a PG has a lower limit for a day (outcomes.py).
+    """
     limits = state.limits
     if not limits.max_pg_shards and not limits.withheld_at:
         return None

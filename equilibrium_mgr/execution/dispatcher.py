@@ -74,6 +74,7 @@ class SentBefore(NamedTuple):
     made_way: Dict[str, float]   # when a move was cancelled for steps of pg_num
     #: when a move was cancelled because an OSD withheld the PG, and its target OSDs
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
+    steered: Dict[str, float]    # when its last change chose targets of shards that moved anyway
 
 
 class UpmapDispatcher:
@@ -87,6 +88,7 @@ class UpmapDispatcher:
         self.cooldown = Cooldown()
         self.given_up = Cooldown()   # PGs whose changes have waited too long
         self.made_way = Cooldown()   # PGs whose move was cancelled for steps of pg_num
+        self.steered = Cooldown()    # PGs in flight whose targets were chosen as they moved anyway
         self.backoff = Backoff()
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
@@ -97,7 +99,7 @@ class UpmapDispatcher:
         #: PGs with upmap items that this mgr has not seen active yet; None before a snapshot
         self._unseen: Optional[FrozenSet[str]] = None
         self._inactive = InactivePools()
-        self._sent_before = SentBefore({}, {}, {}, {})
+        self._sent_before = SentBefore({}, {}, {}, {}, {})
         self._restored_at = -inf            # seconds since the epoch
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
@@ -106,6 +108,7 @@ class UpmapDispatcher:
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
         self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
+        self.steered.moved = sent.steered
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
@@ -123,7 +126,8 @@ class UpmapDispatcher:
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
             pending.restore_sending(last.in_flight, snapshot, now)
-            pending.restore_log_recovery(snapshot, last.moved)
+            # what Ceph rebuilds elsewhere by our choice is no move of ours
+            pending.restore_log_recovery(snapshot, last.moved.keys() - last.steered.keys())
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
@@ -132,6 +136,7 @@ class UpmapDispatcher:
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
+        self.steered.observe(now, snapshot.in_flight())
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
                  str(self._gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
@@ -342,6 +347,8 @@ class UpmapDispatcher:
             # counted before they are sent, so that the throttle counts them even if that fails
             for change in moved:
                 self.pending.add(change, before, now)
+            if execution.kind == STEER:
+                self.steered.start([change.pgid for change in batch], now)
             if moved or execution.kind == STEER:
                 self.is_watched = True
             handed_over = self._gateway.submit_upmaps(batch)

@@ -219,8 +219,9 @@ class Execution:
                 self.planned_moves += gone[change.pgid] - change.shards
             else:
                 left.append(change)
+        left_bytes = bytes_by_target(left)   # gives way: other threads read both
         self.wanted = left
-        self.wanted_bytes = bytes_by_target(left)
+        self.wanted_bytes = left_bytes
 
     @property
     def is_motionless(self) -> bool:

@@ -114,11 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: MetricsServer
 
     def do_GET(self) -> None:
-        """Answers `/metrics`."""
+        """Answers `/metrics`, and `/`, which `ceph mgr services` names."""
         connection = self.connection
         if connection in self.server.open:   # it is not closed for another any more
             self.server.open[connection] = self.server.open[connection][0], False
-        if self.path.partition("?")[0] != "/metrics":
+        if self.path.partition("?")[0] not in ("/", "/metrics"):
             self.send_error(404)
             return
         try:

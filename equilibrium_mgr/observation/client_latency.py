@@ -88,7 +88,11 @@ class LatencyWatch:
 
     def _compare(self, now: float, known: Collection[int], watched: Collection[int],
                  found: Mapping[int, Counters]) -> None:
-        """Finds the ops of each OSD while it was quiet. `known`: OSDs with moves that report."""
+        """Keeps, for each OSD with moves, its ops from the quiet time before these moves. When its
+        last move has arrived, notes its counters for the next comparison.
+
+        `watched`: OSDs with moves; `known`: those of them in `found`, the counters that were read.
+        """
         for osd, ops in self._before.items():
             if osd not in watched:
                 self._quiet[osd] = _Quiet(now, found.get(osd, _NONE), ops)

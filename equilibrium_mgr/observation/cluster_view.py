@@ -338,11 +338,13 @@ class ClusterView(NamedTuple):
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
-              before: Optional[ClusterView] = None) -> ClusterView:
+              before: Optional[ClusterView] = None,
+              steered: Container[str] = ()) -> ClusterView:
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
     mgr or the last one has moved a while ago. `before`: the view that this one replaces.
+    `steered`: as in `movements`.
     """
     moved_before: Sequence[Movement] = ()
     earlier: Optional[Snapshot] = None
@@ -357,7 +359,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
-                       moved_before, earlier)
+                       moved_before, earlier, steered)
     give_way()
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)

@@ -25,10 +25,12 @@ from ..snapshot import pg_states
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, shard_changes
 
 
-#: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
-#: differently; Ceph, as pg_num changes; somebody else, by an upmap item.
-PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP = "plan", "recovery", "crush", "pg_num", "upmap"
-ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
+#: Who moves a shard: equilibrium; Ceph, which copies it anyway, to an OSD that equilibrium has
+#: chosen; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG differently; Ceph, as pg_num
+#: changes; somebody else, by an upmap item.
+PLAN, STEERED, RECOVERY, CRUSH, PG_NUM, UPMAP = (
+    "plan", "steered", "recovery", "crush", "pg_num", "upmap")
+ORIGINS = (PLAN, STEERED, RECOVERY, CRUSH, PG_NUM, UPMAP)
 
 #: OSDs stop copying while the osdmap has one of these flags.
 HALTING = frozenset(("norebalance", "nobackfill", "norecover"))
@@ -66,15 +68,16 @@ class MovingTotals(NamedTuple):
 
 
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
-              sent: Container[str], before: Sequence[Movement],
-              earlier: Optional[Snapshot]) -> Tuple[Movement, ...]:
+              sent: Container[str], before: Sequence[Movement], earlier: Optional[Snapshot],
+              steered: Container[str]) -> Tuple[Movement, ...]:
     """Returns every shard in flight, whoever moves it, in the order of PGs.
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
-    movements and snapshot of the last view; empty and None for the first.
+    movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
+    shards are copied anyway, to OSDs that equilibrium has chosen.
     """
-    origins = _Origins(snapshot, pending, sent, before, earlier)
+    origins = _Origins(snapshot, pending, sent, before, earlier, steered)
     found: List[Movement] = []
     for pg in moving:
         items = snapshot.items_of(pg.pgid)
@@ -178,12 +181,13 @@ class _Origins:
 
     def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
                  sent: Container[str], before: Sequence[Movement],
-                 earlier: Optional[Snapshot]) -> None:
+                 earlier: Optional[Snapshot], steered: Container[str]) -> None:
         self._pools = snapshot.pools
         self._osds = snapshot.osds
         self._pending = pending
         self._sent = sent
         self._earlier = earlier
+        self._steered = steered
         self._known = {(movement.pgid, movement.target): movement.origin for movement in before}
 
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
@@ -195,10 +199,15 @@ class _Origins:
         known = self._known.get((pgid, target))
         if known is not None and (known != RECOVERY or source is None):
             return known   # an OSD with the lost copy may come back
+        is_by_item = target not in pg.raw and any(to == target for _, to in items)
+        is_steered = pgid in self._steered   # and not moved by a later plan
+        if is_by_item and is_steered:
+            return STEERED
         if source is None:
             return RECOVERY
         is_ours = pgid in self._sent and (self._earlier is None or known is not None)
-        if target not in pg.raw and any(to == target for _, to in items):
+        is_ours = is_ours and not is_steered
+        if is_by_item:
             return PLAN if is_ours else UPMAP
         # its target is in the raw mapping: CRUSH maps it differently, or an item was removed
         pool = self._pools[pg.pool]
@@ -208,7 +217,7 @@ class _Origins:
         if earlier is None:
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
-            return UPMAP
+            return STEERED if is_steered else UPMAP
         return CRUSH
 
     def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:

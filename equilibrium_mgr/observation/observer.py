@@ -47,10 +47,11 @@ class ClusterObserver:
     whole."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
-                 clock: Callable[[], float], log: logging.Logger) -> None:
+                 steered: Cooldown, clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
         self._pending = pending
         self._cooldown = cooldown   # knows the moves of the previous mgr
+        self._steered = steered     # the same
         self._clock = clock
         self._log = log
         self.compute_bounds: BoundsFunction = cluster_bounds
@@ -184,7 +185,7 @@ class ClusterObserver:
         self.builtin_active = self._gateway.builtin_balancer_active()
         view = make_view(snapshot, bounds, self._pending,
                          self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                         self._cooldown.moved, before)
+                         self._cooldown.moved, before, self._steered.moved)
         summary = self._last_summary
         if summary is not None:
             view = view._replace(

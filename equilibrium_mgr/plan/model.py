@@ -49,7 +49,7 @@ def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     change ends that."""
     if not pg.is_moving:
         return False
-    return is_same_placement(_certain_holders(pg, positional), up_after, positional)
+    return is_same_placement(certain_holders(pg, positional), up_after, positional)
 
 
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
@@ -63,7 +63,7 @@ def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
         return True
     if not pg.is_moving or len(up_after) != len(up):
         return False
-    holders = _certain_holders(pg, positional)
+    holders = certain_holders(pg, positional)
     if positional:
         return len(holders) == len(up) and _ends_motion(holders, up, up_after)
     osds = set(up_after)
@@ -99,7 +99,7 @@ def redirects(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     return len(shard_changes(holders, up_after, positional)[0]) <= len(coming)
 
 
-def _certain_holders(pg: Pg, positional: bool) -> Tuple[int, ...]:
+def certain_holders(pg: Pg, positional: bool) -> Tuple[int, ...]:
     """Returns the holders that have the PG's data for certain: those that serve it, and all of them
     while the PG waits on the OSDs of its last clean state.
 
@@ -273,6 +273,8 @@ class Plan(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done
     kind: str = BALANCE          # one of KINDS
     limited_to: str = ""         # PlanOptions.limited_to
+    #: of kind STEER: pgid → why a PG in flight keeps its targets; it is not stored
+    left_alone: Dict[str, str] = {}
 
     @property
     def bytes(self) -> int:
@@ -331,7 +333,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     try:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
-        plan: Plan = typed({"limited_to": "", **dump, "epoch": dump["osdmap_epoch"]}, Plan)
+        plan: Plan = typed({
+            "limited_to": "", **dump, "left_alone": {}, "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError) as error:

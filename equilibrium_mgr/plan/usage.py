@@ -244,22 +244,28 @@ def with_chance(snapshot: Snapshot) -> Snapshot:
         return snapshot
     whole = grouped((snapshot.set_of(osd.id), osd) for osd in snapshot.osds.values()
                     if osd.share >= 1.0 and osd.unusable_reason() is None)
+    totals = {name: _totals(peers) for name, peers in whole.items()}
     raised: Dict[int, Osd] = {}
     for number, level in levels.items():
         osd = snapshot.osds[number]
         if not _has_more_by_chance(osd, level):
             continue
-        peers = whole.get(snapshot.set_of(number), [])
+        highest, used, size = totals.get(snapshot.set_of(number), (inf, 0, 0))
         own = osd.target_bytes / osd.size_bytes
-        highest = max([peer.target_bytes / peer.size_bytes for peer in peers], default=inf)
         if highest > level + own / osd.pg_shards:
             continue
-        size = sum([peer.size_bytes for peer in peers])
-        share = min(_MOST_SHARE, own * size / max(1, sum([peer.target_bytes for peer in peers])))
+        share = min(_MOST_SHARE, own * size / max(1, used))
         raised[number] = osd._replace(base_bytes=0, share=share)
     if not raised:
         return snapshot
     return snapshot._replace(osds={**snapshot.osds, **raised})
+
+
+def _totals(osds: Sequence[Osd]) -> Tuple[float, int, int]:
+    """Returns the highest utilization, the used bytes and the size of OSDs."""
+    highest = max([osd.target_bytes / osd.size_bytes for osd in osds])
+    used = sum([osd.target_bytes for osd in osds])
+    return highest, used, sum([osd.size_bytes for osd in osds])
 
 
 def _has_more_by_chance(osd: Osd, level: float) -> bool:

@@ -8,33 +8,30 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from typing import (
-    Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
+    Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union)
 
-from ..crush.placement import NO_OSD
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import PgChange, Plan, Usage, resting_on
 from ..plan.options import PlanOptions, Steering
 from ..plan.placement import Placement, placement
 from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.bound.changed import ChangeFigures, change_figures
-from ..planner.planner import make_plan
+from ..planner.planner import CONVERGED, make_plan
 from ..planner.rule_repair import repair_plan
 from ..planner.steering import steered_shards, steering_plan
 from ..runtime.job_thread import JobRunner
-from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way, piecewise
+from ..runtime.time_slice import AskToGoOn, TimeSlice, give_way, giving_way
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.change import Changes, with_pg_num
 from ..what_if.failure import (
-    Failure, Recovery, TypeFailures, at_failure, highest_moment, pgs_by_osd, recovery_from,
-    usage_of, worst_failures)
+    Failure, Recovery, TypeFailures, at_failure, pgs_by_osd, recovery_from, redirected, usage_of,
+    worst_failures, worst_first)
 
 #: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10
 #: A plan waits at most so often for PGs that have just been remapped, because the osdmap of a busy
 #: cluster never stops changing.
 _MAX_WAITS = 3
-
-_PGS_A_PIECE = 500   # before other threads have their turn
 
 Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or a substitute of it
 
@@ -53,6 +50,8 @@ class FailureQuestion(NamedTuple):
     """A question about a failure in a placement."""
 
     failure: Optional[Failure]   # None: each failure domain, one at a time
+    #: of automatic plans; `steering`: what the options allow, None if they allow nothing now
+    options: PlanOptions = PlanOptions()
     plan: Optional[str] = None   # name of a kept plan; None: when all in flight has arrived
     head: str = ""               # stored head of the plan: another plan may get its name
 
@@ -60,11 +59,12 @@ class FailureQuestion(NamedTuple):
 class SteeredRecovery(NamedTuple):
     """The consequences of a failure if shards that are copied anyway get other targets."""
 
-    plan: Plan           # of kind STEER
+    recovery: Recovery
     elsewhere: int       # shards that come to other OSDs than CRUSH's
     held: int            # shards that stay where their data is
-    copied_shards: int
-    peak: Tuple[Optional[float], Optional[int]]   # as `highest_moment`
+    is_finished: bool    # False: the search was cut short, so that more may be possible
+    #: OSD set → lower bound of the highest utilization that any such choice leads to
+    bounds: Mapping[str, float]
 
 
 class FailureAnswer(NamedTuple):
@@ -73,14 +73,15 @@ class FailureAnswer(NamedTuple):
     epoch: int              # of the osdmap
     made_at: float          # seconds since the epoch
     backfillfull_ratio: float
+    full_ratio: float
     osds: Mapping[int, Osd]             # by id
     degraded_pgs: int                   # or inactive, in the present cluster
     before: Usage                       # of the placement before the failure
     recovery: Optional[Recovery]
     worst: Optional[Dict[str, TypeFailures]]
-    #: of `recovery`: the highest moment if CRUSH alone decides, and with steering
-    peak: Tuple[Optional[float], Optional[int]] = (None, None)
-    steered: Optional[SteeredRecovery] = None
+    steers: bool   # True if the options allow steering now
+    #: with steering: of `recovery`, or of the first of each type's `worst` for which time was left
+    steered: Mapping[Failure, SteeredRecovery]
 
 
 class ChangeAnswer(NamedTuple):
@@ -192,7 +193,8 @@ class PlanService:
         return None
 
     def changes(self, changes: Changes, snapshot: Snapshot) -> Union[ChangeAnswer, str, None]:
-        """Returns the same of changes to the cluster of a snapshot, without a refresh."""
+        """Returns the consequences of changes to the cluster, like `failure`. The job uses this
+        snapshot and does not refresh the cluster state."""
         return self._ask(changes, "what changes lead to",
                          partial(self._change_answer, changes, snapshot))
 
@@ -233,33 +235,36 @@ class PlanService:
         failure = question.failure
         recovery = None
         worst = None
-        steered = None
-        peak: Tuple[Optional[float], Optional[int]] = (None, None)
+        started = time.monotonic()
 
         def count(computed: int) -> bool:
             self.computed_failures = computed
             return True
-        with giving_way(self._limited(_MOST_SECONDS, count)):
+        with giving_way(self._limited(_MOST_SECONDS / 2, count)):
             placed = placement(snapshot).after(changes)
             if failure is None:
                 worst = worst_failures(placed, gateway.up_sets_without)
+                recoveries = worst_first(worst)
             else:
                 recovery = recovery_from(placed, failure, pgs_by_osd(placed),
                                          gateway.up_sets_without)
-                peak = highest_moment(placed, recovery.up)
-                steered = _steered(placed, recovery)
+                recoveries = [recovery]
+        left = started + _MOST_SECONDS - time.monotonic()
+        with giving_way(self._limited(left, lambda _: True)):
+            steered = _all_steered(placed, recoveries, question.options)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
                 epoch=snapshot.epoch,
                 made_at=self._clock(),
                 backfillfull_ratio=snapshot.backfillfull_ratio,
+                full_ratio=snapshot.full_ratio,
                 osds=snapshot.osds,
                 degraded_pgs=degraded,
                 before=usage_of(placed),
                 recovery=recovery,
                 worst=worst,
-                peak=peak,
+                steers=question.options.steering is not None,
                 steered=steered)
 
     def _ask(self, question: Hashable, name: str,
@@ -430,17 +435,23 @@ class PlanService:
         return ask
 
 
-def _steered(placed: Placement, recovery: Recovery) -> SteeredRecovery:
+def _all_steered(placed: Placement, recoveries: Sequence[Recovery],
+                 options: PlanOptions) -> Dict[Failure, SteeredRecovery]:
+    """Returns the consequences of the first failures with steering, as many as time is left for."""
+    found: Dict[Failure, SteeredRecovery] = {}
+    for recovery in recoveries:
+        if found and not give_way():
+            break
+        found[recovery.failure] = _steered(placed, recovery, options)
+    return found
+
+
+def _steered(placed: Placement, recovery: Recovery, options: PlanOptions) -> SteeredRecovery:
     """Returns the consequences of a failure if shards get other targets than CRUSH's."""
     snapshot = at_failure(placed, recovery)
-    options = PlanOptions(steering=Steering(at_rest=frozenset(recovery.up)))
-    plan = steering_plan(snapshot, options)
-    up = dict(recovery.up)
-    for change in plan.changes:
-        up[change.pgid] = change.up_after
-    copied = 0
-    for pgid, osds in piecewise(up.items(), _PGS_A_PIECE):
-        holders = {NO_OSD, *snapshot.pgs[pgid].holders}
-        copied += len([osd for osd in osds if osd not in holders])
+    steering = options.steering or Steering()
+    steering = steering._replace(at_rest=frozenset(recovery.up))
+    plan = steering_plan(snapshot, options._replace(steering=steering))
     elsewhere, held = steered_shards(plan, snapshot)
-    return SteeredRecovery(plan, elsewhere, held, copied, highest_moment(placed, up))
+    return SteeredRecovery(redirected(placed, recovery, plan.changes), elsewhere, held,
+                           plan.stop_reason == CONVERGED, plan.bounds)

@@ -243,8 +243,10 @@ class _Sorter:
     # -- evacuation ----------------------------------------------------------------------------
 
     def _evacuation(self) -> List[ChangeGroup]:
-        """Makes the changes that drain OSDs and fit now, first those whose targets end lowest; and
-        changes that take shards off OSDs which are too full for the others."""
+        """Makes the changes that drain OSDs and fit now, first those whose targets end lowest.
+
+        If some do not fit, also makes changes that take shards off their targets, and tries again.
+        """
         groups: List[ChangeGroup] = []
         due = self._draining
         while due:

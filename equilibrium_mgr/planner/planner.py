@@ -87,7 +87,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
     """Returns the changes of a whole plan in order, and True.
 
     If some changes cannot be ordered legally, drops them and the moves made only to enable them,
-    and returns False. A drain only drops such changes, and returns True.
+    and returns False. For a drain, drops only the changes themselves, and returns True.
     """
     wanted = wanted_changes(placement)
     groups = order_changes(placement, wanted)

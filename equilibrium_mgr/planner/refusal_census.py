@@ -100,6 +100,7 @@ class RefusalCensus:
         `most_pairs` pairs."""
         found: Dict[str, List[_Row]] = defaultdict(list)
         pairs = counted = 0
+        few_items = self.placement.has_few_upmap_pairs()
         for pg, source in shards:
             if pairs >= most_pairs:
                 break
@@ -111,6 +112,8 @@ class RefusalCensus:
                 gain = self._gain(pg, source, target)
                 code = (stays or self._refusal(pg, source, target)
                         or self._code_of_allowed(gain, pg, source, target))
+                if code == codes.MIN_GAIN and few_items:   # one such move is not worth a plan
+                    code = codes.UPMAP_ITEMS
                 found[code].append(_Row((pg.pgid, source, target), pg.pool, gain > NOISE))
         counts = [_count(code, rows) for code, rows in found.items()]
         counts.sort(key=lambda count: (-count.pairs, count.code))

@@ -16,7 +16,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
-from ..plan.model import STEER, Plan, has_begun, least_uncopied
+from ..plan.model import STEER, Plan, certain_holders, has_begun, least_uncopied
 from ..plan.options import PlanOptions, Steering
 from ..runtime.time_slice import piecewise, told_to_end
 from ..snapshot.in_flight import has_all_shards
@@ -31,6 +31,8 @@ from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
 #: A shard is not held any more if less than this ratio of its bytes is still to be copied.
 _HELD_RATIO = 0.5
+#: Shards are held although their OSD becomes fuller than others by this ratio of its size.
+_CROWDED_RATIO = 0.01
 #: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
 #: many as its shards have subsets.
 _MOST_TRIED = 4000
@@ -54,7 +56,13 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         snapshot = without_shares(snapshot)
     steering = options.steering
     assert steering is not None
-    pgs, skipped = _steered_pgs(snapshot, options, steering)
+    pgs, left_alone = _steered_pgs(snapshot, options, steering)
+    for pgid in _crowding(snapshot, pgs):
+        del pgs[pgid]
+        left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
+    skipped: Counter[str] = Counter()   # by shard
+    for pgid, why in left_alone.items():
+        skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
     held = _with_held(snapshot, pgs)
     free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
     leveled = without_fixed_bytes(held)
@@ -71,9 +79,12 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         if not is_same_placement(pg.up, up[pgid], positional):
             gains, losses = shard_changes(pg.up, up[pgid], positional)
             changes.add(pg, up[pgid], list(zip(losses, gains)), copied=0)
+        else:
+            left_alone[pgid] = "no other OSDs are better"
     plan = changes.plan(CONVERGED if finished else INTERRUPTED, options,
                         of_sizes(bounds, leveled, snapshot))
-    return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())))
+    return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
+                         left_alone=left_alone)
 
 
 def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
@@ -114,12 +125,36 @@ def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
     return snapshot._replace(pgs=after, osds=osds)
 
 
+def _crowding(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> List[str]:
+    """Returns the PGs whose held shards would fill an OSD above each of its class, as these are and
+    as they would be by CRUSH alone. So it is if a rule keeps PGs within a few racks or hosts."""
+    most: Dict[str, float] = {}   # device class → utilization
+    for osd in snapshot.osds.values():
+        highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
+        most[osd.device_class] = max(most.get(osd.device_class, 0.0), highest)
+    excess: Dict[int, float] = {}   # OSD → bytes
+    for number, osd in _with_held(snapshot, pgs).osds.items():
+        allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
+        excess[number] = osd.target_bytes - allowed
+    found: List[str] = []
+    largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
+    for pgid in piecewise(largest_first, _PGS_A_PIECE):
+        pg = snapshot.pgs[pgid]
+        up = pgs[pgid].up
+        crowded = [target for target in set(up).difference(pg.up) if excess[target] > 0.0]
+        if crowded:
+            found.append(pgid)
+        for target in crowded:
+            excess[target] -= snapshot.shard_bytes(pg, target, up)
+    return found
+
+
 def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
-                 ) -> Tuple[Dict[str, SteeredPg], Counter[str]]:
-    """Returns pgid → where the shards of PGs in flight may be; and why others are left alone,
-    counted by shard."""
+                 ) -> Tuple[Dict[str, SteeredPg], Dict[str, str]]:
+    """Returns pgid → where the shards of PGs in flight may be; and pgid → why others are left
+    alone."""
     found: Dict[str, SteeredPg] = {}
-    skipped: Counter[str] = Counter()
+    left_alone: Dict[str, str] = {}
     moving = snapshot.in_flight()
     emptiest = _emptiest_first(snapshot, options)
     in_order = sorted(moving, key=lambda pgid: (moving[pgid].pool, pg_number(pgid)))
@@ -129,13 +164,14 @@ def _steered_pgs(snapshot: Snapshot, options: PlanOptions, steering: Steering
         if not told_to_end():
             why = obstacle(snapshot, options, steering, pg)
         if why is None:
-            steered = _SteerablePg(snapshot, pg, steering, emptiest).steered()
+            steerable = _SteerablePg(snapshot, pg, steering, emptiest)
+            steered = steerable.steered()
             if steered is not None:
                 found[pgid] = steered
                 continue
-            why = "no legal place beside the shards that stay"
-        skipped[f"PG: {why}"] += len(snapshot.transfers(pg)[0])
-    return found, skipped
+            why = steerable.why_not()
+        left_alone[pgid] = why
+    return found, left_alone
 
 
 def _emptiest_first(snapshot: Snapshot, options: PlanOptions) -> List[int]:
@@ -163,9 +199,15 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
-        return f"it is {pg.state}"
+        states = UNSTEERABLE.intersection(pg.state.split("+"))
+        return f"it is {'+'.join(sorted(states)) or 'not active'}"
     if pool.rule.refusal(pg.up):
-        return "its present placement breaks its CRUSH rule"
+        return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
+    if has_all_shards(pg.holders, pool.size):
+        if not steering.moved:
+            return "hold_placement is off"
+    elif not steering.rebuilt:
+        return "steer_recovery is off"
     if pg.pgid not in steering.at_rest and not only_lacks_copies(pg, pool):
         return "it moved before the change"
     if least_uncopied(pg) < _HELD_RATIO:
@@ -197,18 +239,14 @@ class _SteerablePg:
         self._rule = pool.rule
         self._positional = pool.erasure
         self._emptiest = emptiest
-        self._may_choose = steering.rebuilt
-        if has_all_shards(pg.holders, pool.size):
-            self._may_choose = steering.moved
-        # doubtful holders may have lost their data
-        rests = pg.pgid in steering.at_rest and not pg.doubtful_holders
-        self._may_hold = self._may_choose and rests
+        self._may_hold = pg.pgid in steering.at_rest
+        self._holders = pg.holders
+        if pg.doubtful_holders:   # an OSD was down before it was out; others may have lost data
+            self._holders = certain_holders(pg, pool.erasure)
         self._tries_left = _MOST_TRIED
 
     def steered(self) -> Optional[SteeredPg]:
         """Returns where the shards may be: as many as possible are held. None: nowhere else."""
-        if not self._may_choose:
-            return None
         pins = self._pins() if self._may_hold else []
         keeps_targets = has_begun(self._pg)
         for count in range(len(pins), int(keeps_targets) - 1, -1):
@@ -221,17 +259,25 @@ class _SteerablePg:
                     return SteeredPg(up, frozenset(() if keeps_targets else without_data))
         return None
 
+    def why_not(self) -> str:
+        """Returns why `steered` has found nothing."""
+        pool = self._snapshot.pools[self._pg.pool]
+        if has_begun(self._pg):
+            return "its shards have begun to arrive"
+        rule = self._snapshot.crush.rule_name(pool.rule_id)
+        return f"CRUSH rule {rule} allows no other OSDs beside the shards that stay"
+
     def _pins(self) -> List[Tuple[int, int]]:
         """Returns (position of the up set, the OSD that holds its shard) of shards that may
         stay."""
         pg = self._pg
         if self._positional:
-            pairs = [(i, held) for i, (held, now) in enumerate(zip(pg.holders, pg.up))
+            pairs = [(i, held) for i, (held, now) in enumerate(zip(self._holders, pg.up))
                      if held not in (now, NO_OSD)]
             return [(i, held) for i, held in pairs if self._may_stay(i, held)]
         found: List[Tuple[int, int]] = []
         gains = [i for i, osd in enumerate(pg.up) if osd not in pg.holders]
-        for held in pg.holders:
+        for held in self._holders:
             if held in pg.up or held == NO_OSD:
                 continue
             position = next((i for i in gains if self._may_stay(i, held)), None)
@@ -268,7 +314,7 @@ class _SteerablePg:
         return None
 
     def _do_clash(self, wanted: Sequence[int], holes: Sequence[int]) -> bool:
-        """Returns True if no OSDs at the holes make the others legal."""
+        """Returns True if the OSDs of `wanted` outside the holes already break the rule."""
         self._tries_left -= 1
         kept = [NO_OSD if i in holes else osd for i, osd in enumerate(wanted)]
         return self._rule.conflict(kept) is not None

@@ -179,7 +179,7 @@ def _will_not_fit(this: _Round) -> Optional[Check]:
     view = this.status.view
     if view is None:
         return None
-    found = view.will_not_fit()
+    found = this.status.will_not_fit(view)
     if not found:
         return None
     return _warning(

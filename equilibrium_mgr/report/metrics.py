@@ -159,6 +159,16 @@ def _moving_bytes(moment: _Moment) -> Figures:
     return left
 
 
+def _steered_shards(moment: _Moment) -> Figures:
+    steered = moment.status.steered
+    if steered is None:
+        return {"elsewhere": 0, "held": 0, "skipped": 0}
+    return {
+        "elsewhere": steered.elsewhere_shards,
+        "held": steered.held_shards,
+        "skipped": sum(steered.skipped.values())}
+
+
 def _client_op_seconds(moment: _Moment) -> Figures:
     latency = moment.view.client_latency
     if latency is None:
@@ -299,6 +309,11 @@ _FAMILIES = (
         "moving_bytes",
         "Bytes of shards in flight that are still to be copied, by who moves them.",
         _moving_bytes, "origin"),
+    _Family(
+        "steered_shards",
+        "Shards that Ceph copies anyway, by what equilibrium did with them in the outage or change"
+        " under way: sent elsewhere, held, or skipped.",
+        _steered_shards, "fate"),
     _Family(
         "client_op_seconds",
         "Seconds that an op of clients takes at the OSDs of equilibrium's moves, in the last"

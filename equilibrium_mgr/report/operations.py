@@ -78,6 +78,9 @@ def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: Froz
         shards, size, leaving = status.remaining[osd]
     # the last plan may be older than the snapshot, and an empty OSD has no stuck shard
     stuck = [one for one in status.stuck if one.osd == osd and shards != 0]
+    stuck_shards: Optional[int] = sum(one.shards for one in stuck)
+    if shards is None:
+        stuck_shards = stuck_shards or None
     safe = status.is_safe(osd)
     return {
         "osd": osd,
@@ -85,6 +88,7 @@ def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: Froz
         "shards": shards,
         "bytes": size,
         "leaving_shards": leaving,
+        "stuck_shards": stuck_shards,
         "stuck": [_stuck_json(one, settings) for one in stuck],
         "safe_to_stop": safe,
         "purge_moves_data": osd in weighted if safe else None}
@@ -116,12 +120,6 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
 _SAFE = {True: "yes", False: "no"}
-
-
-def _stuck_shards(stuck: Sequence[Row]) -> str:
-    return str(sum(one["shards"] for one in stuck))
-
-
 _HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
 _COLUMNS: Columns = {
     "osd": format_osd,
@@ -129,7 +127,7 @@ _COLUMNS: Columns = {
     "shards": str,
     "bytes": format_bytes,
     "leaving_shards": str,
-    "stuck": _stuck_shards,
+    "stuck_shards": str,
     "safe_to_stop": _SAFE.__getitem__}
 
 

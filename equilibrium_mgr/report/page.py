@@ -23,9 +23,8 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import (
-    cells_of, class_table, held_sentences, pool_table, room_sentence)
-from .cluster.failures import WORST_COLUMNS, WORST_HEAD, worst_row
+from .cluster.cluster_tables import class_table, held_sentences, pool_table, room_sentence
+from .cluster.failures import WORST_HEAD, room_advice, worst_cells
 from .answer import CommandAnswer, amount
 from .status import moving_text, window_text
 
@@ -97,6 +96,7 @@ class _Left(NamedTuple):
 
     changes: Sequence[PgChange] = ()
     moves: Sequence[Move] = ()
+    in_place: int = 0   # PGs that are where the plan wants them, or on their way there
 
     @property
     def bytes(self) -> int:
@@ -156,11 +156,15 @@ def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
     if plan is None:
         return _Left()
     changes = {}
+    in_place = 0
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and pg.up == change.up_before:
             changes[change.pgid] = change
-    return _Left([*changes.values()], [move for move in plan.moves if move.pgid in changes])
+        elif pg is not None and pg.up == change.up_after:
+            in_place += 1
+    moves = [move for move in plan.moves if move.pgid in changes]
+    return _Left([*changes.values()], moves, in_place)
 
 
 def _later(evaluation: Data, status: Data,
@@ -244,7 +248,8 @@ def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left
                    epoch: int) -> List[str]:
     warnings = []
     progress = (f"{len(left.changes)} of its {plural(len(plan.changes), 'PG')} are still to be"
-                " moved; what follows is about these.")
+                f" moved, {left.in_place} are in place or on their way; what follows is about those"
+                " to be moved.")
     if execution is not None and execution["plan"] == evaluation["plan"]:
         warnings.append(f"The plan is being carried out: {progress}")
     elif evaluation["is_outdated"]:
@@ -362,6 +367,7 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
     """Returns the worst failure of each type, now and with the plan."""
     rows: List[List[str]] = []
     missing = []
+    advice: List[Markup] = []
     for plan, answer in answers.items():
         of_plan = f" {plan}" if plan else ""
         command = f"ceph equilibrium eval{of_plan} --worst-failure"
@@ -370,14 +376,18 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
                 f"Not computed: '{command}' does it; then ask for this page again."))
         else:
             rows += _failure_rows(plan, answer)
+            advice += _room_advice(plan, answer)
     if len(missing) == len(answers):
         return missing
     return [
         table(f"WORST FAILURE<|WHEN<|{WORST_HEAD}", rows),
-        paragraph("The worst of each type, as if all of it could recover: the PGs of TOOFULL"
-                  f" cannot. '{command}' has others. While a plan is carried out it is between now"
+        paragraph("The worst of each type. %AFTER: the highest utilization at the end, %PEAK: on"
+                  " the way. NO ROOM: what finds none below backfillfull, so that %AFTER is not"
+                  " reached. Steered: with the option steer_recovery; the line above it is by CRUSH"
+                  f" alone. '{command}' has others. While a plan is carried out it is between now"
                   " and with it, as an upmap moves a whole copy before the old one is deleted.",
                   "note"),
+        *advice,
         *missing]
 
 
@@ -385,10 +395,22 @@ def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
     rows = []
     when = f"with {plan}" if plan else "now"
     for type_name, found in (answer.worst or {}).items():
-        for name, *cells in cells_of([worst_row(answer, one) for one in found.worst[:1]],
-                                     WORST_COLUMNS):
-            rows.append([f"{type_name} {name}", when, *cells])
+        for one in found.worst[:1]:
+            for name, *cells in worst_cells(answer, one):
+                rows.append([f"{type_name} {name}", when, *cells])
     return rows
+
+
+def _room_advice(plan: str, answer: FailureAnswer) -> List[Markup]:
+    """Returns what gives all shards room after the worst failure of each type."""
+    when = f" with {plan}" if plan else ""
+    found: List[Markup] = []
+    for type_name, failures in (answer.worst or {}).items():
+        for one in failures.worst[:1]:
+            advice = room_advice(answer, one)
+            if advice:
+                found.append(paragraph(f"{type_name} {one.failure.name}{when}: {advice}."))
+    return found
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:

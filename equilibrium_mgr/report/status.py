@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
+from ..control.steering import Steered, skipped_text
 from ..execution.execution import ExecutionProgress
 from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.outcomes import held
@@ -62,11 +63,11 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("state:", _state_text(data, now)),
         ("why:", _why_text(data)),
         ("do:", later),
-        ("unused:", named([host["sentence"] for host in data["unused_hosts"]], 1)),
+        ("unused:", _unused_text(data["unused_hosts"])),
         ("draining:", data["drains"]["sentence"]),
         ("progress:", _progress_text(data)),
         ("moving:", moving_text(data["moving"])),
-        ("steered:", _steered_text(data["steered"])),
+        ("steered:", _steered_text(data, now)),
         ("clients:", _clients_text(data["client_latency"])),
         ("backfills:", _backfills_text(data["stacked_backfills"])),
         ("misplaced:", _misplaced_text(data)),
@@ -151,6 +152,17 @@ def _why_text(data: Data) -> str:
     return str(data["reason"])
 
 
+def _unused_text(hosts: Sequence[Data]) -> str:
+    """Returns the first sentence, and the number of hosts that have one of their own."""
+    if not hosts:
+        return ""
+    text = str(hosts[0]["sentence"])
+    more = len(hosts) - 1
+    if more:
+        text += f"; {plural(more, 'more host')} likewise"
+    return text
+
+
 def _progress_text(data: Data) -> str:
     progress = data["progress"]
     execution = data["execution"]
@@ -216,14 +228,22 @@ def _clients_text(latency: Optional[Data]) -> str:
     return f"{text}, at {plural(latency['osds'], 'OSD')} of theirs"
 
 
-def _steered_text(steered: Optional[Data]) -> str:
-    """Returns what was chosen for shards that are copied anyway."""
+def _steered_text(data: Data, now: float) -> str:
+    """Returns what was chosen for shards that are copied anyway, or when something will be
+    chosen."""
+    steered = data["steered"]
+    at = data["steering_at"]
+    if at is not None and at > now:
+        return (f"in {format_duration(at - now)} equilibrium chooses OSDs with more room for shards"
+                " that Ceph copies and that have not begun to arrive")
     if steered is None:
         return ""
-    return (f"{plural(steered['elsewhere_shards'], 'shard')} go to other OSDs than CRUSH's,"
-            f" {steered['held_shards']} stay where their data is: the fullest OSD will be at"
-            f" {format_percent(steered['max_utilization'])}%, by CRUSH alone at"
-            f" {format_percent(steered['max_utilization_by_crush'])}%")
+    elsewhere = plural(steered["elsewhere_shards"], "shard")
+    chosen = format_percent(steered["max_utilization"])
+    by_crush = format_percent(steered["max_utilization_by_crush"])
+    return (f"{elsewhere} go to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
+            f" data is: the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
+            f"{skipped_text(steered['skipped'])}")
 
 
 def _backfills_text(stacked: Mapping[int, int]) -> str:
@@ -414,7 +434,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "mispredicted": _mispredicted_json(status, view),
         "window": _window_json(settings, now),
         "drains": drains_json(status.drains),
-        "steered": status.steered._asdict() if status.steered is not None else None,
+        "steered": _steered_json(status.steered),
+        "steering_at": status.steering_at,
         "look_started": look_started,
         "options": [],
         "left_out": [],
@@ -484,7 +505,7 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
         "moving": view.moving._asdict(),
         "client_latency": _latency_json(view),
         "stacked_backfills": dict(view.stacked_backfills),
-        "will_not_fit": [one._asdict() for one in view.will_not_fit()],
+        "will_not_fit": [one._asdict() for one in status.will_not_fit(view)],
         "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
                       for one in slow_osds(view.rates, view.movements, snapshot)],
         "unused_hosts": unused_hosts(snapshot),
@@ -507,6 +528,15 @@ def _planning_json(plan_service: PlanService, now: float) -> List[Data]:
              "moves": plan.moves,
              "seconds": max(0.0, now - plan.started_at)}
             for plan in plan_service.plans_in_progress().values()]
+
+
+def _steered_json(steered: Optional[Steered]) -> Optional[Data]:
+    """Returns what was chosen for shards that are copied anyway; None without such shards."""
+    if steered is None:
+        return None
+    found = steered._asdict()
+    del found["left_alone"]
+    return found
 
 
 def _rejected_json(status: BalancerStatus, now: float) -> List[Data]:

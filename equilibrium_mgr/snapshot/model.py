@@ -183,7 +183,7 @@ class Pool(NamedTuple):
     def shape(self) -> Tuple[Any, ...]:
         """Returns the values that decide which placements are legal.
 
-        While pg_num changes step by step it is none of them: `touched` has the PGs instead.
+        Leaves pg_num out while it changes step by step: `touched` shows the affected PGs then.
         """
         return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
 
@@ -207,7 +207,8 @@ class Pool(NamedTuple):
     def bytes_on(self, shard_bytes: int, osd: int, osds: Sequence[int]) -> int:
         """Returns the bytes of a PG's shard on one of its present or future OSDs.
 
-        No other function computes them. `shard_bytes`: of its mean shard; `osds`: by position.
+        Only the planner computes them in another way (`size_ratio` of a group). `shard_bytes`: of
+        the PG's mean shard; `osds`: by position.
         """
         if not self.position_ratios and not self.osd_ratios:
             return shard_bytes
@@ -226,7 +227,8 @@ class Pool(NamedTuple):
         return tuple(gains + losses)
 
     def ratio_on(self, osd: int, osds: Sequence[int]) -> float:
-        """Returns the bytes of that shard as a ratio of the mean shard's."""
+        """Returns the bytes of a PG's shard on an OSD as a ratio of those of the PG's mean shard.
+        `osds`: the PG's OSDs, by position."""
         ratio = self.osd_ratios.get(osd, 1.0)
         if self.position_ratios and osd in osds:
             ratio *= self.position_ratios[osds.index(osd)]

@@ -43,6 +43,7 @@ class ChangeRow(NamedTuple):
     before: UpmapItems
     after: UpmapItems     # as it was sent, or as far as the monitor has kept it
     shards: int           # that it copies; 0 if it moves no data
+    held: Tuple[int, ...] = ()   # of kind STEER: OSDs that keep shards which they had
 
     @property
     def takes_back(self) -> bool:
@@ -156,7 +157,7 @@ class ChangeLog:
         """Replaces a part, adds the newest, or removes one without rows."""
         parts = {one: part for one, part in self._parts.items() if one != number}
         if rows:
-            parts[number] = packed(rows)
+            parts[number] = packed([_stored(row) for row in rows])
         self._parts = dict(sorted(parts.items()))
         self._store.put(_key(number), {"packed": parts[number]} if rows else None)
 
@@ -166,6 +167,11 @@ def _settled(row: ChangeRow, items: Mapping[str, UpmapItems]) -> ChangeRow:
     if row.before == present or not set(present) < set(row.after):
         return row
     return row._replace(after=present)
+
+
+def _stored(row: ChangeRow) -> Sequence[Any]:
+    """Returns the fields of a row, without `held` if that is empty: so older versions read it."""
+    return row if row.held else row[:-1]
 
 
 def _key(number: int) -> str:
@@ -185,7 +191,7 @@ def _unpacked(part: str, named: Optional[AbstractSet[str]] = None) -> List[Chang
 
 
 def _row(at: Any, plan: Any, kind: Any, begun_at: Any, epoch: Any, pgid: Any, raw: Any,
-         before: Any, after: Any, shards: Any) -> ChangeRow:
+         before: Any, after: Any, shards: Any, held: Any = ()) -> ChangeRow:
     return ChangeRow(
         at=float(at),
         plan=str(plan),
@@ -196,7 +202,8 @@ def _row(at: Any, plan: Any, kind: Any, begun_at: Any, epoch: Any, pgid: Any, ra
         raw=tuple(map(int, raw)),
         before=_items(before),
         after=_items(after),
-        shards=int(shards))
+        shards=int(shards),
+        held=tuple(map(int, held)))
 
 
 def _items(pairs: Sequence[Sequence[int]]) -> UpmapItems:

@@ -8,20 +8,21 @@ The worst failures of one failure domain each are found by type.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from math import inf
 from operator import attrgetter
 from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set,
-    Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Set, Tuple)
 
 from ..crush.hierarchy import OSD_TYPE
 from ..crush.placement import NO_OSD
 from ..crush.upmap_check import UpmapCheck
-from ..plan.model import Usage
+from ..plan.model import PgChange, Usage
 from ..plan.options import osd_id
 from ..plan.placement import Placement, move_shards
 from ..plan.usage import class_usage, counted_usage, recount
 from ..runtime.time_slice import give_way, piecewise
-from ..snapshot.model import Osd, Pg, Pool, Snapshot, SnapshotPgs, UpmapItems
+from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, SnapshotPgs, UpmapItems
 from ..snapshot.upmap_items import apply_items
 
 
@@ -183,7 +184,7 @@ def pgs_by_osd(placed: Placement) -> Dict[int, List[str]]:
 
 # -- the cluster after recovery --------------------------------------------------------------------
 
-Arrival = Tuple[str, int]   # pgid, bytes of the shard that comes
+Highest = Tuple[Optional[float], Optional[int]]   # (utilization, OSD); None without OSDs
 
 
 class Recovery(NamedTuple):
@@ -193,23 +194,31 @@ class Recovery(NamedTuple):
     used: Mapping[int, int]           # surviving OSD → used bytes
     copied_shards: int
     copied_bytes: int
-    too_full: FrozenSet[str]          # PGs that would wait for a target above backfillfull_ratio
+    #: PGs that never find room below backfillfull_ratio → the bytes that they would copy
+    too_full: Mapping[str, int]
     undersized: Mapping[int, int]     # pool id → PGs that get fewer OSDs than the pool's size
+    unplaced_bytes: int               # of the shards for which these have no OSD
     lost: Mapping[int, int]           # pool id → PGs with too few shards left to recover
     #: pool id → other PGs with fewer than min_size shards left: they serve no client until enough
     #: shards have been copied
     inactive: Mapping[int, int]
     after: Usage                      # of the surviving OSDs
     up: Mapping[str, Osds]            # pgid → up set then, of the PGs that move
+    peak: Highest                     # the highest moment until then
 
     @property
-    def fullest(self) -> Tuple[Optional[float], Optional[int]]:
+    def fullest(self) -> Highest:
         """Returns (the highest utilization, a ratio, and its OSD), or None for both.
 
         None: no OSD with statistics is left.
         """
         return max([(found.max, found.fullest_osd) for found in self.after.classes.values()],
                    default=(None, None))
+
+    @property
+    def no_room_bytes(self) -> int:
+        """Returns the bytes that never find room."""
+        return sum(self.too_full.values())
 
     def severity(self) -> Tuple[Any, ...]:
         """Returns a key to compare failures: the worse has the larger one."""
@@ -225,12 +234,9 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     """
     snapshot = placed.snapshot
     failed = failure.osds
-    used = {osd: count for osd, count in placed.used.items() if osd not in failed}
-    shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
     up_sets = UpSetsAfter(snapshot, failed)
-    arrivals: Dict[int, List[Arrival]] = defaultdict(list)   # by OSD id
-    freed: Counter[int] = Counter()
     undersized: Counter[int] = Counter()   # by pool id, as the other two
+    unplaced = 0
     lost: Counter[int] = Counter()
     inactive: Counter[int] = Counter()
     up: Dict[str, Osds] = {}
@@ -248,30 +254,61 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         else:
             if loses and len(left) < pool.min_size:
                 inactive[number] += 1
-            if after != before and len(after) - after.count(NO_OSD) < pool.size:
+            missing = _unplaced(pool, before, after, failed)
+            if after != before and missing > 0:
                 undersized[number] += 1
-        if after == before:
-            continue
-        up[pgid] = after
-        recount(shards[number], pool, pgid, before, after)
-        gained, left_behind = move_shards(used, pg, before, after, pool)
-        for osd in gained:
-            arrivals[osd].append((pgid, pool.bytes_on(pg.shard_bytes, osd, after)))
-        for osd in left_behind:
-            freed[osd] += pool.bytes_on(pg.shard_bytes, osd, before)
+                unplaced += missing * pg.shard_bytes
+        if after != before:
+            up[pgid] = after
+    return _recovered(placed, failure, up)._replace(
+        undersized=undersized, unplaced_bytes=unplaced, lost=lost, inactive=inactive)
+
+
+def redirected(placed: Placement, recovery: Recovery, changes: Iterable[PgChange]) -> Recovery:
+    """Returns the same cluster if PGs get other up sets than CRUSH's."""
+    up = dict(recovery.up)
+    for change in piecewise(changes, _PGS_A_PIECE):
+        up[change.pgid] = change.up_after
+    return _recovered(placed, recovery.failure, up)._replace(
+        undersized=recovery.undersized, unplaced_bytes=recovery.unplaced_bytes,
+        lost=recovery.lost, inactive=recovery.inactive)
+
+
+def _recovered(placed: Placement, failure: Failure, up: Mapping[str, Osds]) -> Recovery:
+    """Returns the cluster when the PGs that move are on the OSDs of `up`, as if no PG lacked an
+    OSD."""
+    snapshot = placed.snapshot
+    used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
+    shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
+    copies: Dict[str, _Copies] = {}
+    for pgid, after in piecewise(up.items(), _PGS_A_PIECE):
+        pg = snapshot.pgs[pgid]
+        pool = snapshot.pools[pg.pool]
+        before = placed.up(pg)
+        recount(shards[pool.id], pool, pgid, before, after)
+        gained, left = move_shards(used, pg, before, after, pool)
+        coming = [(osd, pool.bytes_on(pg.shard_bytes, osd, after)) for osd in gained]
+        for osd in _kept(pool, before, after, failure.osds).intersection(left):
+            used[osd] += pool.bytes_on(pg.shard_bytes, osd, before)
+            left.remove(osd)
+        leaving = [(osd, pool.bytes_on(pg.shard_bytes, osd, before)) for osd in left]
+        copies[pgid] = _Copies(not failure.osds.isdisjoint(before), coming, leaving)
+    too_full = _too_full(placed, copies)
     survivors = snapshot._replace(osds={
-        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
+        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failure.osds})
     return Recovery(
         failure=failure,
         used=used,
-        copied_shards=sum(map(len, arrivals.values())),
-        copied_bytes=_copied_bytes(snapshot, arrivals),
-        too_full=_too_full(placed, arrivals, freed),
-        undersized=undersized,
-        lost=lost,
-        inactive=inactive,
+        copied_shards=sum([len(one.coming) for one in copies.values()]),
+        copied_bytes=sum([one.device_bytes(snapshot) for one in copies.values()]),
+        too_full=too_full,
+        undersized={},
+        unplaced_bytes=0,
+        lost={},
+        inactive={},
         after=usage_of(Placement(survivors, {}, used, shards)),
-        up=up)
+        up=up,
+        peak=_highest_moment(placed, used, copies, too_full))
 
 
 def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
@@ -287,6 +324,8 @@ def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
         state = _MOVES
         if len(left) < len(before):
             state = _LACKS
+        if len(left) - left.count(NO_OSD) < snapshot.pools[pg.pool].min_size:
+            state = _PEERED   # Ceph recovers it first
         if snapshot.is_positional(pg):
             left = tuple([NO_OSD if osd in failed else osd for osd in before])
         # CRUSH chooses these: monitors have dropped items that name a failed OSD
@@ -308,56 +347,96 @@ def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
 #: States of PGs that wait to be copied.
 _MOVES = "active+remapped+backfill_wait"
 _LACKS = "active+undersized+degraded+remapped+backfill_wait"
+_PEERED = "undersized+degraded+remapped+backfill_wait+peered"
 
 
-def highest_moment(placed: Placement,
-                   up: Mapping[str, Osds]) -> Tuple[Optional[float], Optional[int]]:
-    """Returns (the highest utilization on the way to these up sets, a ratio, and its OSD): if all
-    that comes is there before anything has left. None for both without OSDs."""
+def _unplaced(pool: Pool, before: Osds, after: Osds, failed: FrozenSet[int]) -> int:
+    """Returns how many shards of a PG have no OSD. Where an erasure-coded PG gets none the old OSD
+    goes on to serve the shard, if it is left."""
+    if not pool.erasure:
+        return pool.size - len(after)
+    old = _without_osd(before, after)
+    return len([osd for osd in old if osd == NO_OSD or osd in failed])
+
+
+def _without_osd(before: Osds, after: Osds) -> List[int]:
+    """Returns the old OSDs of the shards that get none."""
+    return [old for old, new in zip(before, after) if new == NO_OSD]
+
+
+def _kept(pool: Pool, before: Osds, after: Osds, failed: FrozenSet[int]) -> FrozenSet[int]:
+    """Returns the OSDs that keep their shard of a PG although it leaves them: those that serve it
+    on, and all if the PG never becomes clean, because nothing of it is deleted until then."""
+    if _unplaced(pool, before, after, failed) > 0:
+        return frozenset(before)
+    if pool.erasure:
+        return frozenset(_without_osd(before, after))
+    return frozenset()
+
+
+class _Copies(NamedTuple):
+    """The shards of one PG that are copied, and those that are deleted once all of them are."""
+
+    lacks: bool   # a shard of it is lost: Ceph copies it before others
+    coming: SizedShards
+    leaving: SizedShards
+
+    def device_bytes(self, snapshot: Snapshot) -> int:
+        """Returns the device bytes that are copied."""
+        return sum([snapshot.osds[osd].device_bytes(size) for osd, size in self.coming])
+
+
+def _highest_moment(placed: Placement, used: Mapping[int, int], copies: Mapping[str, _Copies],
+                    waiting: Container[str]) -> Highest:
+    """Returns the highest utilization on the way, if all arrives before anything is deleted. OSDs
+    take nothing above backfillfull_ratio.
+
+    `used`: by surviving OSD. `waiting`: the PGs that never find room.
+    """
     snapshot = placed.snapshot
-    used = dict(placed.used)
-    for pgid, after in piecewise(up.items(), _PGS_A_PIECE):
-        pg = snapshot.pgs[pgid]
-        before = placed.up(pg)
-        for number in after:
-            if number in used and number not in before:
-                used[number] += snapshot.shard_bytes(pg, number, after)
+    most = {number: placed.used[number] for number in used}
+    for pgid, one in copies.items():
+        for number, size in one.coming:
+            if pgid not in waiting:
+                most[number] += size
     found: List[Tuple[float, int]] = []
-    for osd in snapshot.osds.values():
-        if osd.has_statistics and osd.size_bytes and osd.id in used:
-            found.append((used[osd.id] / osd.size_bytes, osd.id))
+    for number, count in most.items():
+        osd = snapshot.osds[number]
+        if osd.has_statistics and osd.size_bytes:
+            now = placed.used[number] / osd.size_bytes
+            limit = max(now, snapshot.backfillfull_ratio)
+            found.append((min(count / osd.size_bytes, limit), number))
     return max(found, default=(None, None))
 
 
-def _copied_bytes(snapshot: Snapshot, arrivals: Mapping[int, List[Arrival]]) -> int:
-    """Returns the device bytes of the shards that come to OSDs."""
-    copied = 0
-    for number, shards in arrivals.items():
-        for _, size in shards:
-            copied += snapshot.osds[number].device_bytes(size)
-    return copied
+def _too_full(placed: Placement, copies: Mapping[str, _Copies]) -> Mapping[str, int]:
+    """Returns PGs that never find room on all their targets → the device bytes that they would
+    copy.
 
-
-def _too_full(placed: Placement, arrivals: Mapping[int, List[Arrival]],
-              freed: Mapping[int, int]) -> FrozenSet[str]:
-    """Returns the PGs that do not fit on a target below backfillfull_ratio.
-
-    Ceph refuses a backfill that would exceed this ratio. Shards that fit are accepted in the order
-    given, after the shards that leave the OSD.
+    Ceph refuses a backfill that would exceed backfillfull_ratio. A PG frees the OSDs that it leaves
+    when all of it has arrived, so that PGs may wait for each other forever.
     """
-    found: Set[str] = set()
-    for osd, shards in arrivals.items():
-        entry = placed.snapshot.osds[osd]
-        if not entry.has_statistics:
-            continue
-        most = placed.snapshot.backfillfull_ratio * entry.size_bytes
-        room = most - placed.used[osd] + freed.get(osd, 0)
-        for pgid, size in shards:
-            if size > room:
-                found.add(pgid)
-            else:
-                room -= size
-    return frozenset(found)
+    snapshot = placed.snapshot
+    room = dict.fromkeys(snapshot.osds, inf)
+    for osd in snapshot.osds.values():
+        if osd.has_statistics:
+            room[osd.id] = snapshot.backfillfull_ratio * osd.size_bytes - placed.used[osd.id]
+    waiting = sorted(copies, key=lambda pgid: not copies[pgid].lacks)
+    before = -1
+    while len(waiting) != before:
+        before = len(waiting)
+        refused: List[str] = []
+        for pgid in piecewise(waiting, _PGS_A_PIECE):
+            one = copies[pgid]
+            if any(size > room[number] for number, size in one.coming):
+                refused.append(pgid)
+                continue
+            for number, size in one.coming:
+                room[number] -= size
+            for number, size in one.leaving:
+                room[number] += size
+        waiting = refused
+    return {pgid: copies[pgid].device_bytes(snapshot) for pgid in waiting}
 
 
 def usage_of(placed: Placement) -> Usage:
@@ -416,3 +495,12 @@ def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[st
         kept = sorted(found, key=Recovery.severity, reverse=True)[:KEPT_FAILURES]
         worst[type_name] = TypeFailures(len(failures), kept, len(found))
     return worst
+
+
+def worst_first(types: Mapping[str, TypeFailures]) -> List[Recovery]:
+    """Returns the kept failures: the worst of each type, then the second of each, and so on."""
+    found: List[Recovery] = []
+    for rank in range(KEPT_FAILURES):
+        for one in types.values():
+            found += one.worst[rank:rank + 1]
+    return found

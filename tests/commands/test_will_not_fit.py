@@ -24,8 +24,8 @@ _WAIT = "nothing; it ends by itself"
 def coming(used: int, shard: int = 10, state: str = "active+remapped+backfill_wait") -> Cluster:
     """A PG moves from osd.0 to osd.2, which has so many GiB of 100."""
     made = Cluster(hosts(4), classes=dict.fromkeys(range(4), "hdd")).pool(1, size=2)
-    made.pg("1.0", [2, 1], shard * GIB, objects=10, acting=[0, 1], state=state)
-    return made.pg("1.1", [2, 3], used * GIB, objects=10)
+    made.pg("1.0", "2 1", shard * GIB, objects=10, acting="0 1", state=state)
+    return made.pg("1.1", "2 3", used * GIB, objects=10)
 
 
 @pytest.mark.parametrize("used, ratio_name, text, action", [
@@ -49,7 +49,7 @@ def test_which_ratio_is_passed(used: int, ratio_name: str, text: str, action: st
 
 
 def test_where_no_placement_has_room() -> None:
-    made = coming(86).pg("1.2", [0, 1], 86 * GIB, objects=10)
+    made = coming(86).pg("1.2", "0 1", 86 * GIB, objects=10)
     snapshot = made.snapshot()
     view = make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     assert re.fullmatch(r"add capacity to class hdd, or delete data: no placement is"

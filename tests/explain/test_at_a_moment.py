@@ -71,7 +71,7 @@ def test_what_only_waits_relieves_no_osd(state: str, moved: str, relieved: bool)
     change = PgChange("1.0", (0,), (0,), (1,), ((0, 1),), 1, 1, 1)
     cluster = Cluster(hosts(2)).pool(1, size=1)
     if moved:
-        cluster.pg("1.0", [1], acting=[0], state=f"active+remapped+{moved}")
+        cluster.pg("1.0", [1], acting="0", state=f"active+remapped+{moved}")
     else:
         cluster.pg("1.0", [0])
     view = make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)

@@ -10,7 +10,7 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
 from tests.report import explanations
-from tests.report.explanations import answer_of, looked_at
+from tests.report.explanations import answer_of, explained, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
@@ -67,7 +67,7 @@ def two_pools(gib: int, pg_num: int) -> Cluster:
     (few_shards(0, 0, 1, 2), [128]), (few_shards(*(0,) * 60, gib=1), []),
     (two_pools(10, 2), [16]),     # the shards of the other pool are no smaller
     (two_pools(1, 700), [32]),    # 250 PGs per OSD
-    (few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting=[2], state="active+remapped"), [])])
+    (few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting="2", state="active+remapped"), [])])
 def test_more_pgs_are_advised_where_shards_are_large(cluster: Cluster, pg_num: List[int]) -> None:
     """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
     advice = answer_of(looked_at(cluster), "osd.0").data["advice"]
@@ -98,3 +98,14 @@ def test_a_pool_that_was_renamed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> N
         f"old-{name}": space for name, space in view.usage.pools.items()})
     monkeypatch.setattr(explanations, "planned", lambda *_: usage)
     assert answer_of(harness, "osd.0").data["advice"] == []
+
+
+def test_a_pool_may_be_gone_since_the_bounds_were_computed() -> None:
+    """As after a batch: the bounds stay, and the snapshot is a newer one."""
+    harness = looked_at(two_pools(10, 2))
+    moving = few_shards(0, 0, 1, 2).pg("1.4", [1], GIB, acting=[2], state="active+remapped")
+    status = harness.balancer.status
+    assert status.view is not None
+    view = status.view._replace(snapshot=moving.snapshot())
+    answer = explained(harness, "osd.0", status._replace(view=view))
+    assert answer is not None and answer.data["advice"] == []

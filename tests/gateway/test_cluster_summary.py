@@ -45,7 +45,7 @@ def test_osd_under_two_roots_counts_once() -> None:
 
 def test_pools_with_their_states() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=2).pool(2, size=3)
-    cluster.pg("1.0", [0, 1], num_bytes=GIB, objects=10).pg("2.0", [0, 1, 2], num_bytes=5 * GIB)
+    cluster.pg("1.0", "0 1", num_bytes=GIB, objects=10).pg("2.0", "0 1 2", num_bytes=5 * GIB)
     counts = [{"state_name": "active+clean", "count": 1}]
     pools = summarize_pools(cluster.pool_stats(), {
         "pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": counts}]})

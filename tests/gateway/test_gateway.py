@@ -24,7 +24,7 @@ def test_pg_stats_at_most_hourly() -> None:
 
 
 def with_data(objects: int, omap: int = GIB, **more: Any) -> Cluster:
-    return small().pg("1.0", [0, 1], objects=objects, omap=omap, **more)
+    return small().pg("1.0", "0 1", objects=objects, omap=omap, **more)
 
 
 @pytest.mark.parametrize("changed, readings", [
@@ -33,8 +33,8 @@ def with_data(objects: int, omap: int = GIB, **more: Any) -> Cluster:
     (with_data(101), 1),
     (with_data(102), 2),
     (with_data(100, omap=2 * GIB), 2),
-    (with_data(100).pool(3, size=2).pg("3.0", [0, 1]), 2),
-    (with_data(100).pg("2.4", [0, 1]), 2)],
+    (with_data(100).pool(3, size=2).pg("3.0", "0 1"), 2),
+    (with_data(100).pg("2.4", "0 1"), 2)],
     ids=["nothing", "bytes", "a little", "objects", "omap", "a pool", "a split"])
 def test_pg_stats_only_where_pools_have_changed(changed: Cluster, readings: int) -> None:
     gateway, mgr, clock = open_gateway(with_data(100))
@@ -47,7 +47,7 @@ def test_pg_stats_only_where_pools_have_changed(changed: Cluster, readings: int)
 
 
 def test_pg_stats_again_where_some_pgs_had_not_reported() -> None:
-    gateway, mgr, clock = open_gateway(small().pg("1.0", [0, 1], state="unknown", reported=0))
+    gateway, mgr, clock = open_gateway(small().pg("1.0", "0 1", state="unknown", reported=0))
     gateway.snapshot()
     mgr.cluster = small()
     clock.now += 3601.0

@@ -13,7 +13,7 @@ def test_what_others_change_shows_at_the_next_look_also_after_one_that_failed() 
     gateway, mgr, _ = open_gateway(cluster)
     gateway.snapshot()
     cluster.epoch += 1
-    cluster.pg("1.0", [3, 1], items=[(0, 3)]).pool(3, size=2).pg("3.0", [0, 1])
+    cluster.pg("1.0", "3 1", items="0>3").pool(3, size=2).pg("3.0", "0 1")
     del cluster.pools[2]
     cluster.crush = dict(cluster.crush, buckets=list(reversed(cluster.crush["buckets"])))
     cluster.extra.update(crush_version=6, full_ratio=0.97)
@@ -36,12 +36,12 @@ def test_acting_as_ceph_computes_it_not_as_the_map_keeps_it() -> None:
     gateway, _, _ = open_gateway(cluster)
     assert gateway.snapshot().pgs["1.1"].acting == (1, 2)
     cluster.epoch += 1
-    cluster.pg("1.1", [1, 2], acting=[3, 2], state="active+remapped")
+    cluster.pg("1.1", "1 2", acting="3 2", state="active+remapped")
     assert gateway.snapshot().pgs["1.1"].acting == (3, 2)
 
 
 def test_holes_of_erasure_coded_pools() -> None:
-    cluster = Cluster(hosts(6)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2])
+    cluster = Cluster(hosts(6)).pool(1, size=3, k=2).pg("1.0", "0 1 2")
     gateway, _, _ = open_gateway(cluster)
     gateway.snapshot()
     cluster.epoch += 1

@@ -37,7 +37,7 @@ def test_what_moved_since_the_look_is_not_sent() -> None:
     mgr.calls.clear()
     assert gateway.without_remapped(changes(3), snapshot) == changes(3) and not mgr.calls
     cluster.epoch += 1
-    cluster.pg("1.1", [3, 0])            # by somebody else
+    cluster.pg("1.1", "3 0")            # by somebody else
     assert [c.pgid for c in gateway.without_remapped(changes(3), snapshot)] == ["1.0", "1.2"]
     assert mgr.calls == {"pg_to_up_acting_osds": 3}
 

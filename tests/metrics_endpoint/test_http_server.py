@@ -37,9 +37,10 @@ def test_metrics() -> None:
         assert answer.read() == b"up 1\n"
         assert answer.headers["Content-Type"] == CONTENT_TYPE
         assert get(port, "/metrics?x=1").read() == b"up 1\n"
+        assert get(port, "/").read() == b"up 1\n"   # what `ceph mgr services` names
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics/", "/..", "/status", "/%2e%2e/etc/passwd"])
+@pytest.mark.parametrize("path", ["/metrics/", "/..", "/status", "/%2e%2e/etc/passwd"])
 def test_nothing_else(path: str) -> None:
     with serving() as port, pytest.raises(urllib.error.HTTPError) as caught:
         get(port, path)

@@ -2,6 +2,7 @@
 
     releases 16 20                      the story runs on each; default: 18
     osds 10                             two on each host; default: 6
+    pools rep ec                        of stub_states.py; default: rep
     pg 2.0 4 6 2 objects=201            a PG of pool 2 on these OSDs. A story without PGs has 12
                                         OSDs and the pools 1 and 2, filled by CRUSH
     entry 2.0 3 2 4 5                   the pairs of an upmap entry
@@ -51,6 +52,20 @@ def items(session: Session) -> Any:
     return session.cluster.map.upmap_items
 
 
+def used(session: Session, osd: str) -> int:
+    return session.cluster.usage[int(osd)].used
+
+
+def copied(session: Session, pgid: str) -> Dict[int, int]:
+    """OSD → bytes that it has of the shard that it gets."""
+    transfers = session.cluster.pgs[pgid].transfers.values()
+    return {one.target: int(one.copied) for one in transfers}
+
+
+def to_copy(session: Session) -> int:
+    return sum(int(pg.remaining_bytes()) for pg in session.simulation.backfill.moving())
+
+
 def get(session: Session, name: str, *path: str) -> Any:
     """A value in the mgr's get(), by a path of keys and numbers."""
     found = session.mgr.get(name)
@@ -60,7 +75,10 @@ def get(session: Session, name: str, *path: str) -> Any:
 
 
 QUESTIONS: Dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (state, states, held, acting, up, items, get)}
+    one.__name__: one for one in (
+        state, states, held, acting, up, items, used, copied, to_copy, get)}
+POOLS = {pool[1]: pool for pool in (
+    stub_states.REPLICATED, stub_states.BY_HOST, stub_states.ERASURE)}
 
 
 class Story:
@@ -84,7 +102,9 @@ class Story:
         for pgid, *numbers in self.of("entry"):
             pairs = list(map(int, numbers))
             entries.append((pgid, zip(pairs[::2], pairs[1::2])))
-        return stub_states.state(pgs, osds=int(osds[0]), items=entries)
+        [names] = self.of("pools") or [["rep"]]
+        return stub_states.state(
+            pgs, osds=int(osds[0]), pools=[POOLS[name] for name in names], items=entries)
 
     @staticmethod
     def _pg(pgid: str, *words: str) -> Dict[str, Any]:

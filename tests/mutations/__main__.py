@@ -22,9 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, NamedTuple, Sequence
 
-from tests.mutations.catalogue import MUTATIONS
+from tests.mutations.mutation import MUTATIONS, Mutation
 from tests.mutations import mutation as mutations
-from tests.mutations.mutation import Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("equilibrium_mgr", "mgr_stub", "tests", "pyproject.toml")

@@ -1,50 +1,17 @@
-"""What a mutation is: it removes one rule of safety. `old` stands exactly once in its file.
+"""What a mutation is: it removes one rule of safety. What it replaces stands exactly once.
 
 A rule that is enforced in two independent places is removed from both, and is called `…-anywhere`:
 one of the places alone keeps what is sent right.
+
+The files of `rules/` list all mutations, by what the rules that they remove are about. Each gives
+its name, the rule in a few words, what is likely to notice (see `runs`), and changes as a diff.
 """
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
-
-TRAFFIC = "equilibrium_mgr/execution/traffic.py"
-PG_NUM_STEPS = "equilibrium_mgr/execution/pg_num_steps.py"
-ROUND_STATE = "equilibrium_mgr/execution/round_state.py"
-CHECKS = "equilibrium_mgr/execution/checks.py"
-BATCH = "equilibrium_mgr/execution/batch.py"
-GUARDS = "equilibrium_mgr/execution/guards.py"
-CLUSTER_GUARDS = "equilibrium_mgr/control/cluster_guards.py"
-COOLDOWN = "equilibrium_mgr/execution/outcomes.py"
-DISPATCHER = "equilibrium_mgr/execution/dispatcher.py"
-BALANCER = "equilibrium_mgr/control/balancer.py"
-PENDING_MOVES = "equilibrium_mgr/execution/pending_moves.py"
-SNAPSHOT_BUILDER = "equilibrium_mgr/snapshot/builder.py"
-SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
-POOLS = "equilibrium_mgr/snapshot/pools.py"
-PG_CHECKS = "equilibrium_mgr/snapshot/builder.py"
-PLACEMENT = "equilibrium_mgr/crush/placement.py"
-MSR = "equilibrium_mgr/crush/msr.py"
-RULE_REPAIR = "equilibrium_mgr/planner/rule_repair.py"
-UNDO_COMMANDS = "equilibrium_mgr/commands/undo_commands.py"
-EXECUTION_SLOT = "equilibrium_mgr/execution/execution.py"
-JOURNAL = "equilibrium_mgr/control/journal.py"
-GATEWAY = "equilibrium_mgr/gateway/gateway.py"
-TOO_FULL = "equilibrium_mgr/observation/cluster_view.py"
-PLACEMENT_STATE = "equilibrium_mgr/planner/state/placement_state.py"
-UPMAP_CHECK = "equilibrium_mgr/crush/upmap_check.py"
-IN_FLIGHT = "equilibrium_mgr/snapshot/in_flight.py"
-OPTIONS = "equilibrium_mgr/plan/options.py"
-OBSERVER = "equilibrium_mgr/observation/observer.py"
-EXECUTION = "equilibrium_mgr/execution/execution.py"
-SIZE_MODEL = "equilibrium_mgr/snapshot/sizes/size_model.py"
-OSD_FACTORS = "equilibrium_mgr/snapshot/sizes/osd_factors.py"
-SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
-DRAIN_STATUS = "equilibrium_mgr/drain/status.py"
-KINDS = "equilibrium_mgr/plan/model.py"
-UNDO_PLAN = "equilibrium_mgr/undo/undo_plan.py"
-CURRENT_VIEW = "equilibrium_mgr/commands/base.py"
-AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
+import re
+from pathlib import Path
+from typing import List, NamedTuple, Sequence, Tuple
 
 
 class Edit(NamedTuple):
@@ -60,8 +27,35 @@ class Mutation(NamedTuple):
 
     name: str
     rule: str     # of safety, in a few words
-    edits: Tuple[Edit, ...]
     likely: str   # arguments of pytest for the first runs, see `runs`
+    edits: Tuple[Edit, ...]
+
+
+def read_mutations(folder: Path) -> List[Mutation]:
+    """Returns the mutations that the files of a folder describe."""
+    found: List[Mutation] = []
+    for path in sorted(folder.glob("*.txt")):
+        _title, *texts = path.read_text().split("\n\nmutation ")
+        found += map(_mutation, texts)
+    return found
+
+
+def _mutation(text: str) -> Mutation:
+    head, *places = text.split("\nin ")
+    parts = re.fullmatch(r"(\S+)\nrule (.+)\nnoticed by (.+)", head)
+    assert parts, head
+    name, rule, likely = parts.groups()
+    return Mutation(name, rule, likely, tuple(map(_edit, places)))
+
+
+def _edit(place: str) -> Edit:
+    file, *lines = place.splitlines()
+    return Edit(file, _side(lines, "-"), _side(lines, "+"))
+
+
+def _side(lines: Sequence[str], sign: str) -> str:
+    """Returns one side of a diff: the lines of its sign and those that both sides have."""
+    return "".join(line[1:] + "\n" for line in lines if line.startswith((sign, " ")))
 
 
 def runs(mutation: Mutation) -> List[List[str]]:
@@ -79,3 +73,4 @@ def _told(word: str) -> str:
 
 _SCENARIO = "scenario:"
 _FILE = "tests/scenarios/test_scenarios.py::test_scenario[%s]"
+MUTATIONS = read_mutations(Path(__file__).parent / "rules")

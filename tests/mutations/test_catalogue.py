@@ -7,8 +7,7 @@ from typing import Dict
 
 import pytest
 
-from .catalogue import MUTATIONS
-from .mutation import Mutation, runs
+from .mutation import MUTATIONS, Mutation, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "tests/scenarios/files"

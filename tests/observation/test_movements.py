@@ -97,6 +97,16 @@ def test_after_a_failover_the_cooldown_tells_what_the_last_mgr_sent() -> None:
     assert found(moving("0 1", "2 1"), sent={"1.0"}) == "2>0 plan"
 
 
+@pytest.mark.parametrize("up, acting, origin", [
+    ("2 1", "0 1", "0>2 steered"), ("2 1", "1", "None>2 steered"),
+    ("0 1", "1", "None>0 recovery"), ("0 1", "3 1", "3>0 crush")])
+def test_a_shard_that_is_copied_anyway_to_an_osd_that_was_chosen(
+        up: str, acting: str, origin: str) -> None:
+    snapshot = moving(up, acting, "0>2" if "2" in up else "").snapshot()
+    view = make_view(snapshot, None, PendingMoves(), 0.05, False, steered={"1.0"})
+    assert routes(view) == origin
+
+
 def test_a_pg_that_was_sent_long_ago_may_be_moved_by_somebody_else() -> None:
     """This mgr has seen it at rest since: what it sent itself it would know."""
     builder = SnapshotBuilder()

@@ -33,7 +33,7 @@ class Case:
     """A service over four hosts of one OSD; CRUSH gives osd.3 for each that fails."""
 
     def __init__(self, jobs: InlineJobs) -> None:
-        cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], GIB).pg("1.1", [1, 2], GIB)
+        cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", "0 1", GIB).pg("1.1", "1 2", GIB)
         self.now = 1000.0
         self.gateway: Any = FakeGateway(cluster)
         self.gateway.up_sets_without = self.up_sets_without

@@ -77,7 +77,7 @@ def test_odd_items_of_one_pg_do_not_spoil_the_plan() -> None:
     rules = {0: "take default; choose firstn 1 osd; emit; take default; choose firstn 2 osd; emit"}
     cluster = Cluster(hosts(1, 8), rules).pool(1, size=3)
     fill(cluster, 1, [[5, 0, 2], [4, 7, 2], [3, 6, 2], [4, 7, 2], [3, 6, 2], [4, 7, 2]], gib=8)
-    snapshot = cluster.pg("1.0", [5, 0, 2], 9 * GIB, items=[(0, 5), (1, 0)]).snapshot()
+    snapshot = cluster.pg("1.0", "5 0 2", 9 * GIB, items="0>5 1>0").snapshot()
     changes = make_plan(snapshot).changes
     assert changes
     for change in changes:

@@ -62,6 +62,15 @@ def test_the_reason_is_the_limit_and_the_planner_plans_nothing(
     assert 0 not in {move.source for move in plan.moves}
 
 
+def test_a_last_pair_of_upmap_items_is_not_enough() -> None:
+    """Moves are allowed one by one, and all together need more pairs."""
+    cluster = uneven().pool(2, size=1)
+    for ps in range(400):
+        cluster.pg(f"2.{ps:x}", [3], 1)
+    assert census(cluster, max_upmap_items=6).reason_code == codes.MIN_GAIN
+    assert census(cluster, max_upmap_items=4).reason_code == codes.UPMAP_ITEMS
+
+
 def test_reasons_that_plan_options_do_not_know() -> None:
     cooling = dict.fromkeys(uneven().up, codes.COOLDOWN)
     assert census(uneven(), code_of=cooling).reason_code == codes.COOLDOWN

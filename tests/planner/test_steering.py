@@ -1,6 +1,7 @@
 """Plans of kind `steer`: which shards they touch, and where these go."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, Iterator, Tuple
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.plan.model import STEER, PgChange, Plan, redirects
 from equilibrium_mgr.plan.options import PlanOptions, Steering
-from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.planner.steering import steered_shards, steering_plan
 from equilibrium_mgr.snapshot.model import Pg, Snapshot, SnapshotPgs, shard_changes
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 from mgr_stub.console.session import Session
@@ -80,6 +81,18 @@ def test_what_has_begun_keeps_its_target_but_may_be_held(after_failure: Snapshot
     assert not planned(with_pgs(after_failure, nearly)).changes
 
 
+def test_doubtful_holders_are_held_if_they_serve_the_pg(after_failure: Snapshot) -> None:
+    """Most are doubtful: their PG lacked a copy while the OSDs were down and not out yet."""
+    doubtful = {pgid: pg._replace(doubtful_holders=True)
+                for pgid, pg in after_failure.in_flight().items()}
+    certain = planned(after_failure)
+    assert steered_shards(certain, after_failure)[1] > 0
+    assert planned(with_pgs(after_failure, doubtful)).changes == certain.changes
+    idle = {pgid: pg._replace(acting=pg.up) for pgid, pg in doubtful.items()}
+    plan = planned(with_pgs(after_failure, idle))
+    assert plan.changes and steered_shards(plan, after_failure)[1] == 0
+
+
 def test_each_option_is_for_its_own_shards(after_failure: Snapshot) -> None:
     lacking = planned(after_failure, moved=False).changes
     assert lacking and all(lacks(after_failure, change) for change in lacking)
@@ -125,3 +138,29 @@ def test_a_second_plan_is_empty(after_failure: Snapshot) -> None:
             known = osds[osd]
             osds[osd] = known._replace(inbound_bytes=known.inbound_bytes + sign * move.bytes)
     assert len(planned(after_failure._replace(pgs=pgs, osds=osds)).changes) <= 2
+
+
+def test_shards_are_not_held_where_that_fills_an_osd_above_all_others(
+        after_failure: Snapshot) -> None:
+    """Else what is rebuilt comes on top: seen with a rule of two racks."""
+    held = held_bytes(after_failure, planned(after_failure))
+    number, count = held.most_common(1)[0]
+    osd = after_failure.osds[number]
+    highest = max([one.target_utilization or 0.0 for one in after_failure.osds.values()])
+    room = int(highest * osd.size_bytes) - osd.target_bytes
+    assert count > 0.02 * osd.size_bytes and room > 0
+    fuller = osd._replace(inbound_bytes=osd.inbound_bytes + room)
+    snapshot = after_failure._replace(osds={**after_failure.osds, number: fuller})
+    plan = planned(snapshot)
+    assert held_bytes(snapshot, plan)[number] < count
+    assert max([usage.max for usage in plan.after.classes.values()]) <= highest + 0.011
+    assert "its OSDs would be fuller than by CRUSH alone" in plan.left_alone.values()
+
+
+def held_bytes(snapshot: Snapshot, plan: Plan) -> Counter[int]:
+    """OSD → bytes of the shards that stay on it."""
+    found: Counter[int] = Counter()
+    for move in plan.moves:
+        if move.target in snapshot.pgs[move.pgid].holders:
+            found[move.target] += move.bytes
+    return found

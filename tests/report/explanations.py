@@ -28,7 +28,7 @@ def giant() -> Cluster:
     """Three hosts of 100 GiB, one of 900; two copies of 60 GiB, 50 of them on osd.0."""
     cluster = Cluster(hosts(4)).osd(3, size=900 * GIB).pool(1, size=2, name="rbd")
     for ps in range(60):
-        cluster.pg(f"1.{ps:x}", [0, 3] if ps < 50 else [1, 3], GIB)
+        cluster.pg(f"1.{ps:x}", "0 3" if ps < 50 else [1, 3], GIB)
     return cluster
 
 

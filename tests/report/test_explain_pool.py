@@ -47,7 +47,7 @@ def test_pool_that_waits_and_one_that_is_left_alone() -> None:
 
 
 def test_pg_with_upmap_items_on_its_way() -> None:
-    cluster = giant().pg("1.0", [2, 3], GIB, items=[(0, 2)], acting=[0, 3])
+    cluster = giant().pg("1.0", "2 3", GIB, items="0>2", acting="0 3")
     data = facts(cluster, "1.0")
     assert (data["up"], data["acting"], data["raw"]) == ([2, 3], [0, 3], [0, 3])
     assert data["upmap_items"] == [[0, 2]]
@@ -74,7 +74,7 @@ def test_pg_without_an_osd_for_a_shard() -> None:
 
 def test_pg_whose_raw_mapping_is_not_known() -> None:
     """No mapping and this item together give that up set."""
-    cluster = giant().pg("1.0", [2, 3], GIB, items=[(2, 0)])
+    cluster = giant().pg("1.0", "2 3", GIB, items="2>0")
     data = facts(cluster, "1.0")
     assert data["raw"] is None
     assert "recovered" in data["immovable"]

@@ -17,10 +17,10 @@ def busy() -> ClusterView:
     """1.0 is ours and fills osd.2; 1.1 waits, somebody else's; a copy of 2.0 is lost."""
     cluster = pool_of_two().pool(2, size=2, name="other")
     cluster.osd(5, up=0, state=["exists"]).mark_out(5)
-    cluster.pg("1.0", [2, 1], 8 * GIB, items=[(0, 2)], acting=[0, 1], state=FILLING,
+    cluster.pg("1.0", "2 1", 8 * GIB, items="0>2", acting="0 1", state=FILLING,
                uncopied_ratio=0.25)
-    cluster.pg("1.1", [3, 1], 8 * GIB, items=[(0, 3)], acting=[0, 1], state=WAITING)
-    cluster.pg("2.0", [3, 1], 8 * GIB, acting=[1], objects=10,
+    cluster.pg("1.1", "3 1", 8 * GIB, items="0>3", acting="0 1", state=WAITING)
+    cluster.pg("2.0", "3 1", 8 * GIB, acting="1", objects=10,
                state="active+undersized+degraded+remapped+backfilling")
     return view_of(cluster.snapshot(), ours())
 

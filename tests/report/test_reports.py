@@ -44,7 +44,7 @@ def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
     harness = Harness(uneven())
     harness.gateway.cluster.pg_status["misplaced_objects"] = misplaced
     if not misplaced:
-        harness.gateway.cluster.pg("1.0", [1], acting=[0], state="active+remapped",
+        harness.gateway.cluster.pg("1.0", [1], acting="0", state="active+remapped",
                                    num_bytes=5 * GIB, objects=10)
     harness.look()
     view = harness.balancer.status.view

@@ -1,6 +1,7 @@
 """A failure with steering and without: never fuller, never later, never more that is copied.
 
-`--failures N` has OSDs of N random clusters fail: one to three OSDs, or a host.
+`--failures N` has OSDs of N random clusters fail: one to three OSDs, or a host. Meanwhile the mgr
+dies in the middle of a call, an OSD comes back, or a flag stops all copying for a while.
 """
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ LONGEST_HOURS = 60
 #: Shards are steered half a minute after the OSDs are out, so that some have begun to arrive.
 RATE = 3 << 20   # bytes per second
 DOWN_OUT = "sim run 11m"
+AT_REST = ("balanced", "stuck")
 
 
 class Course(NamedTuple):
-    """What happened between the failure and the end."""
+    """What happened between the failure and balance."""
 
     peak: float             # highest utilization of an OSD
     whole_minutes: int      # until no PG lacked a copy
-    degraded_minutes: int   # PG-minutes
+    degraded_minutes: int   # PG-minutes until then
     copied_bytes: float
     shards: int             # whose targets were chosen
     broken: List[str]       # rules of safety
@@ -76,24 +78,32 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
     drive.command(session, "equilibrium on")
     drive.command(session, "sim run 10h")
     drive.command(session, f"sim backfill rate {RATE}")
-    for osd in lost(seed, session):
+    osds = lost(seed, session)
+    drive.command(session, f"config set mgr target_max_misplaced_ratio {limit_of(seed)}")
+    for osd in osds:
         drive.command(session, f"sim osd down {osd}")
     drive.command(session, DOWN_OUT)
     copied["bytes"] = 0.0
+    meanwhile = events(seed, osds)
     peak = 0.0
-    degraded = whole = shards = 0
+    degraded = shards = 0
+    whole = -1
     for minutes in range(0, 60 * LONGEST_HOURS, STEP_MINUTES):
+        for line in meanwhile.get(minutes, ()):
+            drive.command(session, line)
         drive.command(session, f"sim run {STEP_MINUTES}m")
         peak = max([peak, *[usage.used / usage.total for usage in session.cluster.usage.values()
                             if usage.total]])
-        lacking = lacking_pgs(session)
-        degraded += lacking * STEP_MINUTES
-        chosen = session.module.balancer.status.steered
-        if chosen is not None:
-            shards = chosen.elsewhere_shards + chosen.held_shards
-        if lacking:
-            whole = minutes + STEP_MINUTES
-        if not session.cluster.unclean and not lacking:
+        status = session.module.balancer.status
+        if status.steered is not None:
+            shards = status.steered.elsewhere_shards + status.steered.held_shards
+        if whole < 0:   # moves of small PGs lack copies, too, later on
+            lacking = lacking_pgs(session)
+            degraded += lacking * STEP_MINUTES
+            if not lacking:
+                whole = minutes
+        is_over = whole >= 0 and minutes > max(meanwhile, default=0)
+        if is_over and not session.cluster.unclean and status.state in AT_REST:
             break
     found = Course(peak, whole, degraded, copied["bytes"], shards, watch.broken)
     session.close()
@@ -110,6 +120,30 @@ def lost(seed: int, session: Session) -> Sequence[int]:
     hosts = [sorted(crush.weights_below(number)) for number, bucket in crush.buckets.items()
              if bucket["type_name"] == "host" and "~" not in bucket["name"]]
     return rng.choice(sorted(hosts))
+
+
+def limit_of(seed: int) -> float:
+    """The misplaced limit."""
+    return random.Random(f"failures/limit/{seed}").choice((0.01, 0.05))
+
+
+def events(seed: int, osds: Sequence[int]) -> Dict[int, List[str]]:
+    """Minute after the failure, even → lines of then. A third of the seeds has none."""
+    rng = random.Random(f"failures/events/{seed}")
+    found: Dict[int, List[str]] = {}
+    if not seed % 3:
+        return found
+    kind = rng.choice(("mgr", "mgr", "return", "flag"))
+    minute = rng.choice((0, 0, 4, 20, 60))
+    if kind == "mgr":
+        point = rng.choice(("before-send", "after-send", "before-store", "after-store"))
+        found[minute] = [f"sim mgr fail at {point} {rng.randint(1, 12)}"]
+    elif kind == "return":
+        found[minute] = [f"sim osd up {osds[0]}"]
+    else:
+        found[minute] = ["sim flag set nobackfill"]
+        found[minute + 20] = ["sim flag unset nobackfill"]
+    return found
 
 
 def lacking_pgs(session: Session) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Iterator, Set
+from typing import Any, Iterator, Optional, Set
 
 import pytest
 
@@ -116,6 +116,31 @@ def count_pairs(session: Session) -> int:
     return sum(map(len, session.cluster.map.upmap_items.values()))
 
 
+def lose_host(session: Session) -> None:
+    """The four OSDs of a host are down, and out after ten minutes."""
+    for osd in range(4):
+        drive.command(session, f"sim osd down {osd}")
+    drive.command(session, "sim run 10m10s")
+    assert not any(session.cluster.map.osds[osd]["weight"] for osd in range(4))
+
+
+@pytest.mark.parametrize("line", ["sim mgr fail", option("steer_recovery", True)])
+def test_shards_are_steered_although_nobody_saw_the_osds_go_out(session: Session,
+                                                                line: str) -> None:
+    """By the next mgr, and if the option is switched on in the middle."""
+    drive.command(session, option("hold_placement", False))
+    drive.command(session, option("steer_recovery", "fail" in line))
+    lose_host(session)
+    drive.command(session, line)
+    drive.command(session, "sim run 2m")
+    steered = session.module.balancer.status.steered
+    assert steered is not None and steered.elsewhere_shards > 10
+    drive.command(session, "sim mgr fail")   # and this one takes nothing of it back
+    drive.command(session, "sim run 5m")
+    again = session.module.balancer.status.steered
+    assert again is None or again.max_utilization <= steered.max_utilization + 0.001
+
+
 def test_a_plan_is_void_once_its_option_is_off(session: Session,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     plans = []
@@ -181,3 +206,34 @@ def test_a_plan_that_is_to_end_ends(session: Session) -> None:
     assert 0 < len(part.changes) < len(whole.changes)
     assert part.skipped["PG: the time for a plan was over"]
     assert part.stop_reason != whole.stop_reason
+
+
+WILL_NOT_FIT = "MGR_EQUILIBRIUM_WILL_NOT_FIT"
+
+
+@pytest.mark.parametrize("steers, line, first_seconds", [
+    (True, "", None),
+    (False, "", 20),
+    # steering cannot avoid it, or must not be
+    (True, "sim osd full-ratios 0.6 0.65 0.95", 45),
+    (True, "sim flag set norebalance", 0)])
+def test_nobody_is_warned_of_what_steering_avoids(
+        session: Session, steers: bool, line: str, first_seconds: Optional[int]) -> None:
+    """By CRUSH alone an OSD would fill to 98 %, with steering to 77 %."""
+    drive.command(session, option("steer_recovery", steers))
+    drive.command(session, option("hold_placement", False))
+    if line:
+        drive.command(session, line)
+    drive.command(session, "sim host down host3")
+    drive.command(session, "sim run 10m")
+    warned = []
+    for seconds in range(0, 300, 5):
+        drive.command(session, "sim run 5s")
+        told = session.command("equilibrium status")[1]
+        is_raised = WILL_NOT_FIT in session.mgr.health_checks
+        if "will not fit" in told or is_raised:
+            warned.append(seconds)
+    assert bool(warned) == (first_seconds is not None)
+    if first_seconds is not None:
+        assert first_seconds - 30 <= warned[0] <= first_seconds + 30
+        assert is_raised

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Set, Tuple
 
+from tests.support.tables import rows
+
 
 class Screen(NamedTuple):
     """One command line; its answer is recorded in `golden/STATE/name.txt`."""
@@ -12,63 +14,100 @@ class Screen(NamedTuple):
     has_json: bool = True
 
 
+def _screens(table: str, has_json: bool = True) -> Tuple[Screen, ...]:
+    """The names and lines of a table; behind them `plain` where there is no JSON."""
+    found = []
+    for name, line, *how in rows(table):
+        found.append(Screen(name, line, has_json and how != ["plain"]))
+    return tuple(found)
+
+
 #: Asked in every state. Plan p was made at first.
-SCREENS: Tuple[Screen, ...] = (
-    Screen("status", "status"), Screen("status-brief", "status --brief", False),
-    Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
-    Screen("eval-fail", "eval --fail osd.6"), Screen("eval-worst", "eval --worst-failure"),
-    Screen("df", "df"), Screen("df-plan", "df p"),
-    Screen("osds", "osds"), Screen("moves", "moves"),
-    Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
-    Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
-    Screen("explain-pair", "explain 2.1f osd.14"),
-    Screen("history", "history"),
-    Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
-    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"),
-    Screen("moves-by-osd", "moves --by-osd"), Screen("metrics", "metrics", False),
-)
+SCREENS = _screens("""
+status            status
+status-brief      status --brief  plain
+eval              eval
+eval-plan         eval p
+eval-pool         eval {pool}
+eval-fail         eval --fail osd.6
+eval-worst        eval --worst-failure
+df                df
+df-plan           df p
+osds              osds
+moves             moves
+explain           explain
+explain-osd       explain osd.6
+explain-pool      explain {pool}
+explain-pg        explain 2.1f
+explain-pair      explain 2.1f osd.14
+history           history
+ls                ls
+show              show p
+dump              dump p
+pool-ls           pool ls
+drain-ls          drain ls
+moves-by-osd      moves --by-osd
+metrics           metrics  plain
+""")
 #: State → what is asked in it alone, after the others.
 QUESTIONS: Dict[str, Tuple[Screen, ...]] = {
-    "off": (
-        Screen("osds-some", "osds {host}3 ssd 3 osd.4 --sort id"), Screen("osds-class", "osds ssd"),
-        Screen("osds-hosts", "osds --sort=-host --limit 5"),
-        Screen("df-id", "df --sort id --limit 3"),
-        Screen("eval-pool-id", "eval pool/2"), Screen("eval-plan-name", "eval plan/p"),
-        Screen("eval-waste", "eval --add h9:24x16T:hdd"),
-        Screen("eval-unreached", "eval --add h9:1x16T:nvme"),
-        Screen("eval-too-full", "eval --remove osd.3"),
-        Screen("eval-no-place", "eval --remove {host}1,{host}2"),
-        Screen("eval-several", "eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd --remove=3"
-               " --resize osd.2=20T --pg-num {pool}=64"),
-        Screen("eval-pg-num", "eval --pg-num {pool}=64"),
-        Screen("explain-pool-id", "explain pool/2"), Screen("explain-osd-id", "explain 2"),
-        Screen("explain-class", "explain 2.1f osd.7"), Screen("explain-there", "explain 2.1f 9"),
-        Screen("report", "report", False), Screen("report-plan", "report p", False)),
-    "moving": (
-        Screen("moves-host", "moves {host}3"), Screen("explain-host", "explain {host}3"),
-        Screen("report-plan", "report p", False)),
-    "outage-blocked": (
-        Screen("eval-fail-both", "eval --fail osd.6,osd.21"),
-        Screen("explain-down", "explain osd.21"),
-        Screen("report-plan", "report p", False)),
-    "drains-moving": (
-        Screen("drain-more", "drain add osd.6 --dry-run"),
-        Screen("explain-drained", "explain osd.3"),
-        Screen("drain-too-much", "drain add {host}3 {host}4 {host}5 --dry-run")),
-    "expanded-off": (
-        Screen("freeze-dry-run", "freeze --dry-run"), Screen("explain-new", "explain osd.24")),
-}
+    "off": _screens("""
+osds-some         osds {host}3 ssd 3 osd.4 --sort id
+osds-class        osds ssd
+osds-hosts        osds --sort=-host --limit 5
+df-id             df --sort id --limit 3
+eval-pool-id      eval pool/2
+eval-plan-name    eval plan/p
+eval-waste        eval --add h9:24x16T:hdd
+eval-unreached    eval --add h9:1x16T:nvme
+eval-too-full     eval --remove osd.3
+eval-no-place     eval --remove {host}1,{host}2
+eval-several      eval --add h9:2x8T:hdd --add=h10:1x4T:ssd,h11:1x4T:ssd --remove=3\
+ --resize osd.2=20T --pg-num {pool}=64
+eval-pg-num       eval --pg-num {pool}=64
+explain-pool-id   explain pool/2
+explain-osd-id    explain 2
+explain-class     explain 2.1f osd.7
+explain-there     explain 2.1f 9
+report            report  plain
+report-plan       report p  plain
+"""),
+    "moving": _screens("""
+moves-host        moves {host}3
+explain-host      explain {host}3
+report-plan       report p  plain
+"""),
+    "outage-blocked": _screens("""
+eval-fail-both    eval --fail osd.6,osd.21
+explain-down      explain osd.21
+report-plan       report p  plain
+"""),
+    "drains-moving": _screens("""
+drain-more        drain add osd.6 --dry-run
+explain-drained   explain osd.3
+drain-too-much    drain add {host}3 {host}4 {host}5 --dry-run
+"""),
+    "expanded-off": _screens("""
+freeze-dry-run    freeze --dry-run
+explain-new       explain osd.24
+""")}
 #: Commands that change something or plan: asked one after the other in the state `off` alone, after
 #: the others.
-WRITES: Tuple[Screen, ...] = (
-    Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
-    Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
-    Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
-    Screen("execute", "execute p", False), Screen("off", "off", False),
-    Screen("undo", "undo", False), Screen("cancel", "cancel", False),
-    Screen("freeze", "freeze", False),
-    Screen("reset", "reset", False), Screen("on", "on", False),
-)
+WRITES = _screens("""
+optimize          optimize q
+rm                rm q
+pool-add          pool add {pool} backup
+pool-rm           pool rm {pool}
+drain-add         drain add 3
+drain-rm          drain rm 3
+execute           execute p
+off               off
+undo              undo
+cancel            cancel
+freeze            freeze
+reset             reset
+on                on
+""", has_json=False)
 #: Commands without a screen.
 NOT_SHOWN = {"dump-state": "a state file"}
 #: Screens that may be wider than 80 columns: one line whatever is in it, and what is for programs.

@@ -1,6 +1,12 @@
-"""What is answered while things happen is as recorded; `--rewrite-screens` records it again."""
+"""What is answered while things happen is as recorded; `--rewrite-screens` records it again.
+
+A file of `golden/stories` is both the story and its record: each line of the story stands behind
+`$`, and below it the answer of equilibrium, `health` or `config`. A new story is a file with such
+lines alone, which is then recorded.
+"""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import List
 
 import pytest
@@ -9,20 +15,21 @@ from mgr_stub.console.session import Session
 from tests.support.remembered_plans import plans_are_made_once  # noqa: F401
 
 from .recorded import GOLDEN, plain_text
-from .stories import STORIES
 
-_FOLDER = GOLDEN / "stories"
-_BEGIN = ("config set mgr mgr/equilibrium/start_delay 0", "sim run 1s", "equilibrium eval",
-          "sim run 1s")
+_FILES = sorted((GOLDEN / "stories").glob("*.txt"))
+_PROMPT = "$ "
 
 
-def played(name: str) -> str:
-    """The lines, and below each what equilibrium answers, and `health` and `config`."""
+def played(recorded: str) -> str:
+    """Runs the lines of a story on the demo cluster, and returns it with their answers."""
     session = Session.from_state(release=18)
     told: List[str] = []
-    for line in (*_BEGIN, *STORIES[name]):
+    for prompted in recorded.splitlines():
+        if not prompted.startswith(_PROMPT):
+            continue
+        told.append(prompted)
+        line = prompted[len(_PROMPT):]
         rc, out, err = session.command(line)
-        told.append(f"$ {line}")
         if not line.startswith(("sim ", "osd ")):
             told.append(plain_text(out))
         if rc:
@@ -31,14 +38,9 @@ def played(name: str) -> str:
     return "\n".join([text.rstrip() for text in told]) + "\n"
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_a_story_is_as_recorded(name: str, request: pytest.FixtureRequest) -> None:
-    told, file = played(name), _FOLDER / f"{name}.txt"
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+def test_a_story_is_as_recorded(file: Path, request: pytest.FixtureRequest) -> None:
+    told = played(file.read_text())
     if request.config.option.rewrite_screens:
-        _FOLDER.mkdir(exist_ok=True)
         file.write_text(told)
     assert told == file.read_text()
-
-
-def test_each_record_is_of_a_story() -> None:
-    assert {file.stem for file in _FOLDER.glob("*.txt")} == set(STORIES)

@@ -9,7 +9,7 @@ from tests.support.units import GIB, TIB
 
 
 def test_osd_without_statistics_is_no_target_and_no_crash() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [1, 2])
+    cluster = Cluster(hosts(3)).pool(1, size=2).pg("1.0", "0 1").pg("1.1", "1 2")
     cluster.without_statistics, cluster.sizes[1], cluster.used[1] = [2], 0, 0
     assert [cluster.snapshot().osds[osd].unusable_reason() for osd in range(3)] == [
         None, "without statistics", "without statistics"]
@@ -28,7 +28,7 @@ def test_who_can_take_a_shard(fields: Dict[str, Any], obstacle: str) -> None:
 
 
 def test_osd_in_the_map_but_not_in_crush() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", "0 1")
     cluster.osds[7] = {"osd": 7, "up": 1, "in": 1, "weight": 1.0, "state": ["exists", "up"]}
     cluster.sizes[7] = TIB
     osd = cluster.snapshot().osds[7]
@@ -44,7 +44,7 @@ def test_what_comes_and_goes(k: int, acting: List[int], inbound: Dict[int, int],
                              outbound: Dict[int, int]) -> None:
     """A quarter of 8 GiB is to come; where OSDs exchange positions they report nothing of it."""
     cluster = Cluster(hosts(4)).pool(1, size=3, k=k)
-    cluster.pg("1.0", [0, 1, 2], num_bytes=8 * GIB, acting=acting, uncopied_ratio=0.25)
+    cluster.pg("1.0", "0 1 2", num_bytes=8 * GIB, acting=acting, uncopied_ratio=0.25)
     for osd in cluster.snapshot().osds.values():
         come, go = inbound.get(osd.id, 0) * GIB, outbound.get(osd.id, 0) * GIB
         assert (osd.inbound_bytes, osd.outbound_bytes) == (come, go)
@@ -53,7 +53,7 @@ def test_what_comes_and_goes(k: int, acting: List[int], inbound: Dict[int, int],
 
 def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
     """OSDs take a backfillfull ratio below nearfull for nearfull."""
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", "0 1")
     cluster.extra.update(full_ratio=0, backfillfull_ratio=0, nearfull_ratio=0)
     snapshot = cluster.snapshot()
     assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.85)
@@ -61,7 +61,7 @@ def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
 
 def test_a_down_osd_degrades_its_pools_before_pg_status_says_so() -> None:
     cluster = Cluster(hosts(5)).pool(1, size=2).pool(2, size=2).pool(3, size=2, k=1)
-    cluster.pg("1.0", [0]).pg("1.1", [0, 1]).pg("2.0", [0, 1]).pg("3.0", [NONE, 1])
+    cluster.pg("1.0", [0]).pg("1.1", "0 1").pg("2.0", "0 1").pg("3.0", [NONE, 1])
     cluster.osd(4, up=0)
     states = cluster.snapshot().pool_states
     assert {pool: states[pool].degraded for pool in states} == {1: 1, 3: 1}

@@ -49,7 +49,7 @@ _STRETCHED = {"the cluster is in degraded stretch mode": 2}
     (in_stretch_mode(recovering_stretch_mode=1), _STRETCHED),
     (in_stretch_mode(degraded_stretch_mode=0, recovering_stretch_mode=0), {})])
 def test_what_the_map_says(extra: Dict[str, Any], found: Dict[str, int]) -> None:
-    cluster = one_pg().pg("1.0", [1, 0]).pg("1.1", [2, 3])
+    cluster = one_pg().pg("1.0", "1 0").pg("1.1", "2 3")
     cluster.extra = extra
     assert reasons(cluster) == found
 
@@ -79,7 +79,7 @@ def test_pgs_that_steps_of_pg_num_will_touch(pool: Dict[str, int], reason: str,
     """Of a pool of eight."""
     cluster = one_pg(pg_num=8, **pool)
     for ps in range(8):
-        cluster.pg(f"1.{ps}", [0, 1])
+        cluster.pg(f"1.{ps}", "0 1")
     found = {pg.pgid[2]: pg.immovable.partition(",")[0]
              for pg in cluster.snapshot().pgs.values() if pg.immovable}
     assert found == dict.fromkeys(touched, reason)
@@ -128,25 +128,25 @@ def seen_touched(pool: Dict[str, int], rng: random.Random) -> Set[int]:
 
 
 def test_the_pgs_of_a_cache_tier_move_as_others_do() -> None:
-    cluster = one_pg(tier_of=2).pg("1.0", [0, 1]).pool(2, size=2, tiers=[1]).pg("2.0", [0, 1])
+    cluster = one_pg(tier_of=2).pg("1.0", "0 1").pool(2, size=2, tiers=[1]).pg("2.0", "0 1")
     assert reasons(cluster) == {}
 
 
 def test_missing_rule() -> None:
-    cluster = one_pg(rule=9).pg("1.0", [0, 1]).pool(2, size=2).pg("2.0", [0, 1])
+    cluster = one_pg(rule=9).pg("1.0", "0 1").pool(2, size=2).pg("2.0", "0 1")
     assert reasons(cluster) == {"the pool's CRUSH rule does not exist": 1}
 
 
 def test_unknown_rule_step_is_a_reason_not_an_error() -> None:
     rules = {0: HOST_RULE, 1: "take default; choosemsr indep 2 host; emit"}
-    cluster = Cluster(hosts(4), rules).pool(1, size=2, rule=1).pg("1.0", [0, 1])
-    cluster.pool(2, size=2).pg("2.0", [0, 1])
+    cluster = Cluster(hosts(4), rules).pool(1, size=2, rule=1).pg("1.0", "0 1")
+    cluster.pool(2, size=2).pg("2.0", "0 1")
     assert reasons(cluster) == {
         "CRUSH rule not supported: the rule has the unknown step choosemsr_indep": 1}
 
 
 def test_erasure_code_profile_without_k() -> None:
-    cluster = one_pg(size=3, k=2).pg("1.0", [0, 1, 2])
+    cluster = one_pg(size=3, k=2).pg("1.0", "0 1 2")
     cluster.profiles["profile1"] = {"m": "1"}
     assert reasons(cluster) == {"the pool's erasure-code profile has no k": 1}
     cluster.profiles.clear()
@@ -154,12 +154,12 @@ def test_erasure_code_profile_without_k() -> None:
 
 
 def test_placement_that_the_monitor_would_reject() -> None:
-    cluster = Cluster(hosts(3, 2)).pool(1, size=2).pg("1.0", [0, 1], items=[(2, 1)])
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2).pg("1.0", "0 1", items="2>1")
     assert reasons(cluster) == {"the monitor would reject its present placement": 1}
 
 
 def test_placement_by_crush_that_the_monitor_would_reject() -> None:
-    cluster = Cluster(hosts(2, 2)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [0, 2])
+    cluster = Cluster(hosts(2, 2)).pool(1, size=2).pg("1.0", "0 1").pg("1.1", "0 2")
     pg = cluster.snapshot().pgs["1.0"]
     assert pg.immovable is not None   # it has no upmap items that could be removed
     assert pg.immovable.action(pg.pgid, "pool1").startswith("nothing;")
@@ -169,12 +169,12 @@ def test_placement_that_only_crush_would_not_give() -> None:
     racks = {"root default": {f"rack r{r}": list(range(4 * r, 4 * r + 4)) for r in range(3)}}
     rules = {0: "take default; choose indep 3 rack; choose indep 2 osd; emit"}
     cluster = Cluster(racks, rules).pool(1, size=6, k=4)
-    cluster.pg("1.0", [0, 1, 2, 4, 5, 8]).pg("1.1", [0, 1, 4, 5, 8, 9])
+    cluster.pg("1.0", "0 1 2 4 5 8").pg("1.1", "0 1 4 5 8 9")
     assert reasons(cluster) == {"its present placement breaks its CRUSH rule": 1}
 
 
 def test_items_that_do_not_explain_the_up_set() -> None:
-    cluster = one_pg(size=3, count=6).pg("1.0", [3, 2, 0], items=[(3, 2), (1, 3)])
+    cluster = one_pg(size=3, count=6).pg("1.0", "3 2 0", items="3>2 1>3")
     cluster.mark_out(3)
     assert reasons(cluster) == {
         "its CRUSH mapping cannot be recovered from its upmap items": 1}
@@ -182,14 +182,14 @@ def test_items_that_do_not_explain_the_up_set() -> None:
 
 def test_shard_on_the_osd_that_another_has_left_does_not_hinder() -> None:
     """osd.0 left position 0 for position 1: an order of the items says this and another move."""
-    cluster = one_pg(size=3, k=2, count=6).pg("1.0", [5, 0, 2], items=[(0, 5), (1, 0)])
-    cluster.pg("1.1", [5, 1, 2], items=[(0, 5)])
+    cluster = one_pg(size=3, k=2, count=6).pg("1.0", "5 0 2", items="0>5 1>0")
+    cluster.pg("1.1", "5 1 2", items="0>5")
     assert reasons(cluster) == {}
     assert cluster.snapshot().pgs["1.0"].raw == (0, 1, 2)
 
 
 def test_pg_of_a_pool_that_is_gone() -> None:
-    cluster = one_pg().pg("1.0", [0, 1]).pg("9.0", [0, 1])
+    cluster = one_pg().pg("1.0", "0 1").pg("9.0", "0 1")
     snapshot = cluster.snapshot()
     assert set(snapshot.pgs) == {"1.0"}
     assert dict(snapshot.skipped) == {}
@@ -197,8 +197,7 @@ def test_pg_of_a_pool_that_is_gone() -> None:
 
 @pytest.mark.parametrize("full", [0, 1])
 def test_full_osds_are_relieved_of_omap_though_one_is_small(full: int) -> None:
-    cluster = one_pg().osd(0, size=2 * GIB).pg(
-        "1.0", [0, 1], num_bytes=0, objects=60, omap=25 * MIB)
+    cluster = one_pg().osd(0, size=2 * GIB).pg("1.0", "0 1", num_bytes=0, objects=60, omap=25 * MIB)
     for ratio, stay in ((0.5, {OMAP_ON_SMALL_OSD: 1}), (0.9, {})):
         cluster.osd(full, used=int(ratio * cluster.sizes[full]))
         reading = cluster.reading()._replace(min_omap_osd_bytes=50 * GIB)

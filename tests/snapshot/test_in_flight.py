@@ -61,7 +61,7 @@ class Watched:
 
     def __init__(self, cluster: Optional[Cluster] = None) -> None:
         self.builder = SnapshotBuilder()
-        self.cluster = cluster or Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1])
+        self.cluster = cluster or Cluster(hosts(8)).pool(1, size=3).pg("1.0", "6 2 1")
         if cluster is None:
             assert not self.look().in_flight()
 
@@ -139,7 +139,7 @@ def test_an_osd_that_is_backfilled_is_taken_for_empty(watched: Watched) -> None:
                                    "active+undersized"])
 def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> None:
     """Its report may be older than the map, whose epochs pass for other reasons."""
-    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1], state=state, reported=90)
+    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", "6 2 1", state=state, reported=90)
     cluster.pg_status = pg_status(cluster)
     watched = Watched(cluster)
     for _ in range(3):
@@ -155,7 +155,7 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
 def test_an_upmap_item_of_long_ago_makes_no_move_of_a_lost_copy(
         state: str, is_known: bool, k: int, acting: Sequence[int]) -> None:
     """The item's target has restarted, or has been replaced; osd.1 gave its copy away long ago."""
-    watched = Watched(Cluster(hosts(8)).pool(1, size=3, k=k).pg("1.0", [6, 2, 3], items=[(1, 3)]))
+    watched = Watched(Cluster(hosts(8)).pool(1, size=3, k=k).pg("1.0", "6 2 3", items="1>3"))
     if is_known:
         assert not watched.look().in_flight()
     watched.move(state, 101, acting)
@@ -192,7 +192,7 @@ def test_a_lost_copy_stays_lost_while_its_pg_peers(meanwhile: str, told_first: b
     """osd.6 was replaced; long ago its PGs were upmapped to it from osd.1, which holds nothing."""
     lost = "active+undersized+degraded+remapped+backfill_wait"
     cluster = Cluster(hosts(8)).pool(1, size=3)
-    watched = Watched(cluster.pg("1.0", [6, 2, 3], acting=[2, 3], items=[(1, 6)], state=lost))
+    watched = Watched(cluster.pg("1.0", "6 2 3", acting="2 3", items="1>6", state=lost))
     for epoch, state in enumerate([lost] * told_first + [meanwhile, lost, lost], cluster.epoch):
         cluster.epoch = epoch
         watched.report(state, epoch)

@@ -49,7 +49,7 @@ def test_clock_that_is_set_back() -> None:
 def test_only_an_osd_that_is_up_and_in_can_be_silent(state: Dict[str, Any],
                                                      counts: bool) -> None:
     """Of an OSD that is out the mgr takes nothing in, and PGs have to leave it all the same."""
-    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1])
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", "0 1")
     cluster.osd(3, **state)
     reading = cluster.reading()._replace(stale_osds=frozenset((3,)))
     assert bool(SnapshotBuilder().build(reading).stale_osds) == counts

@@ -117,7 +117,7 @@ def test_a_placement_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
     cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
     entry = cluster.osds.pop(8)
-    cluster.pg("1.3", [3, 4, 5], items=[(5, 8)], objects=9)   # no effect while OSD 8 is gone
+    cluster.pg("1.3", "3 4 5", items="5>8", objects=9)   # no effect while OSD 8 is gone
     assert made.build(reading_of(cluster)).pgs["1.3"].immovable is None
     cluster.osds[8] = entry
     assert made.build(reading_of(cluster)).pgs["1.3"] == cluster.snapshot().pgs["1.3"]
@@ -125,7 +125,7 @@ def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
 
 def test_an_acting_set_that_is_the_up_set_is_kept_once_over_looks() -> None:
     cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
-    cluster.pg("1.0", [0, 1, 2], objects=9).pg("1.1", [3, 4, 5], acting=[3, 4, 6], objects=9)
+    cluster.pg("1.0", "0 1 2", objects=9).pg("1.1", "3 4 5", acting="3 4 6", objects=9)
     for _ in range(2):   # the second reading has sets of its own
         pgs = made.build(reading_of(cluster)).pgs
         assert pgs["1.0"].acting is pgs["1.0"].up is pgs["1.0"].raw

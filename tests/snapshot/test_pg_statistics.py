@@ -1,9 +1,10 @@
 """PG statistics between the rare full readings."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import pytest
+from tests.support.placed import osds
 
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from equilibrium_mgr.snapshot.model import PgRecord
@@ -138,50 +139,48 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
         assert reader.read(pg, up=(2, 1))[0].uncopied_ratio == 0.25
 
 
-#: Up and acting set.
-Step = Tuple[Tuple[int, ...], Tuple[int, ...]]
-_BEGINS: Step = ((0, 2, 5), (0, 1, 5))
+_BEGINS = "0 2 5 / 0 1 5"
 _MOVES = "active+remapped+backfilling"
 
 
-def flapping(*steps: Step) -> Mapping[int, float]:
+def flapping(steps: str) -> Mapping[int, float]:
     """Of PG 1.0, OSD → what is to come at the last of these steps after _BEGINS: osd.2 has had 700
-    of its 1000 bytes before them, and nothing since."""
+    of its 1000 bytes before them, and nothing since. A step is the up and the acting set."""
     reader = Reader()
     reader.one(0, (0, 1, 5), None)
-    reader.one(0, *_BEGINS, state=_MOVES)
-    for step in (_BEGINS, *steps):
-        found = reader.one(700, *step, state=_MOVES)
+    recovered = 0
+    for step in f"{_BEGINS}; {_BEGINS}; {steps}".split("; "):
+        up, _, acting = step.partition(" /")
+        found = reader.one(recovered, osds(up), osds(acting), state=_MOVES)
+        recovered = 700
     assert found.uncopied_ratio == pytest.approx(sum(found.uncopied.values()) / len(found.uncopied))
     return found.uncopied
 
 
 @pytest.mark.parametrize("steps", [
-    [((0, 2), (0, 1))],
-    [((0, 2), ())],
-    [((0, 2), (0, 1)), _BEGINS],
-    [((0, 2), ()), ((0, 2), (0, 1)), ((0, 2, 5), ()), _BEGINS]])
-def test_a_holder_that_goes_and_comes_back_does_not_begin_the_movement_anew(
-        steps: Sequence[Step]) -> None:
+    "0 2 / 0 1",
+    "0 2 /",
+    f"0 2 / 0 1; {_BEGINS}",
+    f"0 2 /; 0 2 / 0 1; 0 2 5 /; {_BEGINS}"])
+def test_a_holder_that_goes_and_comes_back_does_not_begin_the_movement_anew(steps: str) -> None:
     """Ceph goes on where the target's backfill was (pg_info_t::last_backfill)."""
-    assert flapping(*steps) == {2: pytest.approx(0.3)}
+    assert flapping(steps) == {2: pytest.approx(0.3)}
 
 
 @pytest.mark.parametrize("steps", [
-    [((0, 5), (0, 1, 5)), _BEGINS],                     # the target itself was away
-    [((0, 5), ()), ((0, 2, 5), ()), _BEGINS]])
-def test_a_target_that_was_away_begins_anew(steps: Sequence[Step]) -> None:
-    assert flapping(*steps) == {2: 1.0}
+    f"0 5 / 0 1 5; {_BEGINS}",       # the target itself was away
+    f"0 5 /; 0 2 5 /; {_BEGINS}"])
+def test_a_target_that_was_away_begins_anew(steps: str) -> None:
+    assert flapping(steps) == {2: 1.0}
 
 
 @pytest.mark.parametrize("steps, other", [
-    ([((0, 2, 7), (0, 1))], 7),                         # another OSD has come in
-    ([((0, 2), (0, 1)), ((0, 2, 7), (0, 1, 5))], 7),
-    ([((0, 2), (0, 1)), ((0, 2, 5), (0, 1))], 5)])      # the OSD that is back has lost its copy
-def test_another_target_takes_nothing_from_one_that_stays(steps: Sequence[Step],
-                                                          other: int) -> None:
-    assert flapping(*steps) == {2: pytest.approx(0.3), other: 1.0}
-    assert flapping(*steps, _BEGINS) == {2: pytest.approx(0.3)}   # and goes again
+    ("0 2 7 / 0 1", 7),              # another OSD has come in
+    ("0 2 / 0 1; 0 2 7 / 0 1 5", 7),
+    ("0 2 / 0 1; 0 2 5 / 0 1", 5)])  # the OSD that is back has lost its copy
+def test_another_target_takes_nothing_from_one_that_stays(steps: str, other: int) -> None:
+    assert flapping(steps) == {2: pytest.approx(0.3), other: 1.0}
+    assert flapping(f"{steps}; {_BEGINS}") == {2: pytest.approx(0.3)}   # and goes again
 
 
 @pytest.mark.parametrize("state, expected", [

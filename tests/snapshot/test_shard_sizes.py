@@ -64,19 +64,19 @@ def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
 def test_class_that_is_not_compressed_is_not_shrunk() -> None:
     cluster = Cluster(hosts(4), {0: HDD_HOSTS, 1: SSD_HOSTS}, classes={2: "ssd", 3: "ssd"})
     cluster.pool(1, size=2).pool(2, size=2, rule=1)
-    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB).pg("2.0", [2, 3], num_bytes=8 * GIB)
+    cluster.pg("1.0", "0 1", num_bytes=8 * GIB).pg("2.0", "2 3", num_bytes=8 * GIB)
     snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
     assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
     assert snapshot.pgs["2.0"].shard_bytes == 8 * GIB
 
 
 def test_no_negative_sizes_from_negative_figures() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=-5, objects=3)
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", "0 1", num_bytes=-5, objects=3)
     assert cluster.snapshot().pgs["1.0"].shard_bytes == 0
 
 
 def test_no_osd_with_statistics_is_no_crash() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=GIB)
+    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", "0 1", num_bytes=GIB)
     cluster.without_statistics = [0, 1]
     assert cluster.snapshot().pgs["1.0"].shard_bytes == GIB
 

@@ -50,7 +50,7 @@ def moved(was_seen: bool = True, more: float = 0.0) -> Deleting:
     cluster.up = dict(cluster.up)
     if was_seen:
         for pgid in MOVED:
-            cluster.pg(pgid, [2], num_bytes=DATA, objects=1000, items=[(0, 2)], acting=[0],
+            cluster.pg(pgid, [2], num_bytes=DATA, objects=1000, items="0>2", acting="0",
                        state="active+remapped+backfilling", reported=101)
         cluster.epoch = 101
         cluster.told(2, 9 + more, 12)
@@ -58,7 +58,7 @@ def moved(was_seen: bool = True, more: float = 0.0) -> Deleting:
         cluster.records = dict(cluster.records)   # the next look's are others
     cluster.acting.clear()
     for pgid in MOVED:
-        cluster.pg(pgid, [2], num_bytes=DATA, objects=1000, items=[(0, 2)], reported=102)
+        cluster.pg(pgid, [2], num_bytes=DATA, objects=1000, items="0>2", reported=102)
     cluster.told(2, 12, 12)
     cluster.epoch = 102
     return cluster

@@ -148,9 +148,9 @@ def test_pgs_that_had_not_reported_take_as_much_as_others() -> None:
 def unreported() -> Cluster:
     cluster = Cluster(hosts(4)).pool(1, size=2)
     for ps in range(6):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=GIB, objects=100)
-    cluster.pg("1.6", [1, 2], num_bytes=0, objects=0, state="unknown", reported=0)
-    cluster.pg("1.7", [1, 2], num_bytes=0, objects=0)
+        cluster.pg(f"1.{ps:x}", "0 1", num_bytes=GIB, objects=100)
+    cluster.pg("1.6", "1 2", num_bytes=0, objects=0, state="unknown", reported=0)
+    cluster.pg("1.7", "1 2", num_bytes=0, objects=0)
     del cluster.records["1.7"]
     return cluster.osd(1, used=8 * GIB).osd(2, used=2 * GIB)   # devices know what they hold
 
@@ -176,7 +176,7 @@ def test_unreported_pgs_on_their_way_are_misplaced() -> None:
 def test_only_what_holds_nothing_has_no_objects(num_bytes: int, omap: int, objects: int,
                                                 least: int) -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], num_bytes=num_bytes, omap=omap, objects=objects)
+    cluster.pg("1.0", "0 1", num_bytes=num_bytes, omap=omap, objects=objects)
     assert cluster.snapshot().pgs["1.0"].objects == least
 
 
@@ -259,5 +259,5 @@ def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
 
 
 def test_erasure_coded_pools_have_no_omap() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=0, objects=9)
+    cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", "0 1 2", num_bytes=0, objects=9)
     assert cluster.snapshot().pgs["1.0"].immovable is None

@@ -15,6 +15,7 @@ FAMILIES: Dict[str, Optional[str]] = {
     "threshold_ratio": "threshold", "state": "state",
     "active": None, "misplaced_ratio": None, "misplaced_limit_ratio": None,
     "waiting_shards": "reason", "moving_shards": "origin", "moving_bytes": "origin",
+    "steered_shards": "fate",
     "client_op_seconds": "period", "toofull_pgs": "state", "remaining_seconds": None,
     "drained_osds": None, "drain_shards": None, "drain_stuck_shards": None,
     "drain_safe_to_stop": None,

@@ -85,3 +85,13 @@ def test_a_look_from_before_the_last_batch_is_not_acted_on(
     (code, _, message), = answers
     assert code == -errno.EAGAIN
     assert "older than what was sent last; a look has been started" in message
+
+
+def test_the_plan_that_pins_may_end_while_freeze_asks(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is of the same moment as what is said of it."""
+    kept = Execution("freeze-1", back(1), 0.0, FREEZE)
+    monkeypatch.setattr(type(session.module.balancer), "execution", kept)
+    code, _, why = session.command("equilibrium freeze")
+    assert code == -errno.EAGAIN
+    assert why.startswith("plan 'freeze-1' is sending its pins") and "rm freeze-1'" in why

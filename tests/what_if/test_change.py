@@ -27,9 +27,9 @@ def racks() -> Cluster:
     rules = {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST, 3: EC_PAIRS_IN_2_RACKS,
              4: "take empty; chooseleaf indep 0 host; emit"}
     cluster = Cluster(tree, rules, {osd: ("hdd", "ssd")[osd % 2] for osd in range(8)})
-    cluster.pool(1, size=2, name="rbd").pg("1.0", [0, 2]).pool(2, size=2, rule=1).pg("2.0", [1, 3])
-    cluster.pool(3, size=3, rule=2).pg("3.0", [1, 2, 4])
-    return cluster.pool(4, size=4, rule=3, k=2).pg("4.0", [0, 2, 4, 6])
+    cluster.pool(1, size=2, name="rbd").pg("1.0", "0 2").pool(2, size=2, rule=1).pg("2.0", "1 3")
+    cluster.pool(3, size=3, rule=2).pg("3.0", "1 2 4")
+    return cluster.pool(4, size=4, rule=3, k=2).pg("4.0", "0 2 4 6")
 
 
 def parsed(add: Sequence[str] = (), remove: Sequence[str] = (), resize: Sequence[str] = (),

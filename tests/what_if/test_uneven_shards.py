@@ -59,8 +59,8 @@ def test_the_space_after_a_failure_is_that_of_its_placement(
 
 
 def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
-    cluster = Cluster(hosts(5)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], 20 * GIB)
-    cluster.pg("1.1", [1, 0, 2], 20 * GIB).osd(3, used=80 * GIB)
+    cluster = Cluster(hosts(5)).pool(1, size=3, k=2).pg("1.0", "0 1 2", 20 * GIB)
+    cluster.pg("1.1", "1 0 2", 20 * GIB).osd(3, used=80 * GIB)
     snapshot = cluster.snapshot()
     pool = snapshot.pools[1]._replace(position_ratios=RATIOS)
     snapshot = snapshot._replace(pools={1: pool})
@@ -68,13 +68,13 @@ def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
                     {"1.0": (3, 1, 2), "1.1": (1, 3, 2)})
     assert found.copied_bytes == 15 * GIB
     assert found.copied_shards == 2
-    assert found.too_full == {"1.0"}   # 80 of 90 GiB: the empty shard of the other fits
+    assert found.too_full == {"1.0": 15 * GIB}   # 80 of 90 GiB: the empty shard of the other fits
 
 
 def test_a_drained_osd_counts_in_all_figures() -> None:
     """CRUSH places on it what is recovered."""
-    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).drain(3)
-    placed = placement(cluster.pg("1.1", [3, 1], 30 * GIB).snapshot())
+    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", "0 1", 10 * GIB).drain(3)
+    placed = placement(cluster.pg("1.1", "3 1", 30 * GIB).snapshot())
     found = recover(placed, Failure("it", "osd", frozenset({0})), {"1.0": (3, 1)})
     assert found.fullest[0] == pytest.approx(0.4)
     assert found.fullest[1] == 3

@@ -41,7 +41,7 @@ def test_items_are_cancelled_where_crush_comes_onto_their_host() -> None:
 
 
 def test_items_are_cancelled_where_crush_finds_too_few_osds() -> None:
-    cluster = Cluster(hosts(5, 2)).pool(1, size=3, k=2).pg("1.0", (8, 2, 4), items=[(0, 8)])
+    cluster = Cluster(hosts(5, 2)).pool(1, size=3, k=2).pg("1.0", (8, 2, 4), items="0>8")
     assert up_after(cluster, 2, (8, NONE, 4)) == (0, NONE, 4)
 
 

@@ -5,8 +5,8 @@
 3. If a shard has no single move, all shards of its PG in the bucket leave together, or another
    shard makes room (an ejection chain).
 
-Targets keep their fill limit and the share of their weights, and no other limit, because an
-operator wants the drain.
+Targets keep their fill limit, the share of their weights, and the limits of PGs and upmap items. No
+limit of evenness or of the free space of pools holds, because an operator wants the drain.
 """
 from __future__ import annotations
 

@@ -19,6 +19,8 @@ from .shard_groups import ShardGroup, build_groups
 
 
 _PGS_A_PIECE = 500   # added before it gives way again: a few milliseconds
+#: If fewer upmap pairs are left than this ratio of the PGs, a plan can hardly gain.
+_FEW_PAIRS_RATIO = 0.01
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -66,8 +68,9 @@ class PlacementState:
         self.observers: List[Callable[[int, int, int, int], None]] = []
         #: the most PG shards of an OSD
         self.max_shards = options.max_pg_shards_per_osd or inf
+        self._pg_count = len(snapshot.pgs)
         self._upmap_pairs_left = upmap_pairs_left(
-            options.max_upmap_items, len(snapshot.pgs),
+            options.max_upmap_items, self._pg_count,
             sum(map(len, snapshot.upmap_items.values())))
         self._add_pgs(options)
         #: OSD indices with more PG shards than that: only shards that left them may return
@@ -278,6 +281,11 @@ class PlacementState:
         if left is None:
             return True
         return sum([self._added_upmap_pairs(*step) for step in steps]) <= max(0, left)
+
+    def has_few_upmap_pairs(self) -> bool:
+        """Returns True if a plan may add so few upmap pairs that it can hardly gain."""
+        left = self._upmap_pairs_left
+        return left is not None and left < _FEW_PAIRS_RATIO * self._pg_count
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Returns the upmap pairs that a shard's move adds; -1 for a return to the CRUSH OSD."""

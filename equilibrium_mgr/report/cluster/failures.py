@@ -1,11 +1,12 @@
 """`eval --fail` and `eval --worst-failure`: what follows from one failure, or the worst ones."""
 from __future__ import annotations
 
+import math
 from typing import FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
-from ...plan_service.plan_service import FailureAnswer
+from ...plan_service.plan_service import FailureAnswer, SteeredRecovery
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, named, plural, wrap)
 from ...snapshot.model import Osd
@@ -29,10 +30,6 @@ def _number_of(osds: Sequence[int]) -> str:
     return str(len(osds))
 
 
-def _bytes_of(room: Row) -> str:
-    return format_bytes(room["bytes"])
-
-
 _CLASS_COLUMNS: Columns = {
     "device_class": str,
     "osds": str,
@@ -51,17 +48,22 @@ _POOL_COLUMNS: Columns = {
     "failed_limiting_osd": format_osd,
     "undersized_pgs": _count,
     "lost_pgs": _count}
-WORST_HEAD = "OSDS|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED|ROOM"
+WORST_HEAD = "OSDS|%AFTER|FULLEST|%PEAK|NO ROOM|COPIED|UNDERSIZED|LOST"
 WORST_COLUMNS: Columns = {
     "name": str,
     "osds": _number_of,
     "max_utilization": format_percent,
     "fullest_osd": format_osd,
-    "backfill_toofull_pgs": str,
-    "undersized_pgs": str,
-    "lost_pgs": str,
+    "peak_utilization": format_percent,
+    "no_room_bytes": format_bytes,
     "copied_bytes": format_bytes,
-    "failed_room": _bytes_of}
+    "undersized_pgs": str,
+    "lost_pgs": str}
+#: Name of the second row of a failure: of the same with steering.
+_STEERED = "  steered"
+
+#: Points of a ratio above what is needed.
+_RATIO_MARGIN = 0.5
 
 _Part = List[str]   # lines of a screen
 
@@ -120,9 +122,6 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
             "type": failure.type_name,
             "osds": sorted(failure.osds)},
         **_figures_json(answer, recovery),
-        "peak_utilization": answer.peak[0],
-        "peak_osd": answer.peak[1],
-        "steered": _steered_json(answer),
         "classes": classes,
         "pools": pools,
         "osds": osds}
@@ -188,8 +187,8 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     for name, found in types.items():
         more = found.computed - len(found.worst)
         left = found.failures - found.computed
-        worst = [worst_row(answer, one) for one in found.worst]
-        cells = cells_of(worst, WORST_COLUMNS)
+        worst = [_worst_row(answer, one) for one in found.worst]
+        cells = [cell for one in found.worst for cell in worst_cells(answer, one)]
         lines = [render_table(f"{name.upper()}<|{WORST_HEAD}", cells)]
         if more > 0:
             lines.append(f"... {plural(more, 'other')}, less bad")
@@ -203,13 +202,23 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     return {"worst": worst_name, "types": rows}, tables
 
 
-def worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
-    """Returns one of the worst failures of a type, JSON-ready; its columns are WORST_COLUMNS."""
+def _worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
+    """Returns one of the worst failures of a type, JSON-ready."""
     failure = recovery.failure
     return {
         "name": failure.name,
         "osds": sorted(failure.osds),
         **_figures_json(answer, recovery)}
+
+
+def worst_cells(answer: FailureAnswer, recovery: Recovery) -> List[List[str]]:
+    """Returns the lines of one of the worst failures in a table of WORST_COLUMNS: by CRUSH alone,
+    and with steering if that is known."""
+    row = _worst_row(answer, recovery)
+    rows = [row]
+    if row["steered"] is not None:
+        rows.append({**dict.fromkeys(WORST_COLUMNS), **row["steered"], "name": _STEERED})
+    return cells_of(rows, WORST_COLUMNS)
 
 
 def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[str],
@@ -227,8 +236,6 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
         if type_name not in ("", "osd"):
             name = f"{type_name} {name}"
         what.append(f"{name} ({plural(len(failed), 'OSD')})")
-        if recovery.too_full:
-            end = "as if all could recover"
     if any([osd.inbound_bytes for osd in answer.osds.values()]):
         end += ", with all that moves now arrived"
     if plan is not None:
@@ -248,25 +255,21 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
 def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int],
                   space: Mapping[int, PoolSpaceNow]) -> List[str]:
     """Returns the lines of the consequences of a failure. `down`: OSDs that are down already."""
-    highest, fullest = recovery.fullest
-    text = f"{format_percent(highest)}% (osd.{fullest})"
-    if recovery.too_full:
-        text += " would be needed: not all of it can recover"
-    lines = wrap("highest:", text)
-    lines += _on_the_way(answer)
-    lines += wrap("copied:", f"{plural(recovery.copied_shards, 'shard')},"
-                  f" {format_bytes(recovery.copied_bytes)}")
-    if recovery.too_full:
-        lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait for a"
-                      " target that has no room below backfillfull"
-                      f" ({format_percent(answer.backfillfull_ratio)}%)")
+    steered = answer.steered.get(recovery.failure)
+    lines = wrap("by CRUSH:", _outcome(answer, recovery))
+    if steered is not None:
+        lines += wrap("steered:", _steered_outcome(answer, steered))
+    advice = room_advice(answer, recovery)
+    if advice:
+        lines += wrap("to do:", advice)
     left = "left"
     if down:
         left = "more left"
     lines += _pgs_lines("inactive:", recovery.inactive, "without service until enough of the data"
                         " has been copied (min_size)", space)
-    lines += _pgs_lines("undersized:", recovery.undersized,
-                        f"{left} without an OSD for some shards", space)
+    unplaced = format_bytes(recovery.unplaced_bytes)
+    lines += _pgs_lines("undersized:", recovery.undersized, f"{left} without an OSD for some"
+                        f" shards, {unplaced}, until what failed is replaced", space)
     lines += _pgs_lines("lost:", recovery.lost, "left with too few shards to recover the data",
                         space)
     before = room_text(room_json(answer.before.room))
@@ -274,40 +277,55 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
     return lines + wrap("room:", f"{before} -> {after} if all pools grow alike")
 
 
-def _on_the_way(answer: FailureAnswer) -> List[str]:
-    """Returns the lines of the highest moment, and of recovery with other targets than CRUSH's."""
-    peak, osd = answer.peak
-    if peak is None or osd is None:
-        return []
-    lines = wrap("meanwhile:", f"at most {format_percent(peak)}% ({format_osd(osd)}), if all"
-                 " arrives before anything is deleted")
-    steered = answer.steered
-    if steered is None or not steered.plan.changes:
-        return lines
-    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max)
-    end = f"{format_percent(usage.max)}% ({format_osd(usage.fullest_osd)})"
-    meanwhile = f"meanwhile at most {format_percent(steered.peak[0])}%"
-    copied = plural(steered.copied_shards, "shard")
-    elsewhere = plural(steered.elsewhere, "shard")
-    held = plural(steered.held, "shard")
-    return lines + wrap("steered:", f"{end} with the option steer_recovery, {meanwhile}: {copied}"
-                        f" copied, {elsewhere} to other OSDs than CRUSH's; {held} stay where their"
-                        " data is")
+def _outcome(answer: FailureAnswer, recovery: Recovery) -> str:
+    """Says how full OSDs get after a failure, what is copied, and what has no room."""
+    highest, fullest = recovery.fullest
+    peak, on_the_way = recovery.peak
+    text = f"{format_percent(highest)}% (osd.{fullest})"
+    if recovery.too_full:
+        text += (f" if all found room; {plural(len(recovery.too_full), 'PG')},"
+                 f" {format_bytes(recovery.no_room_bytes)} to copy, find none below backfillfull"
+                 f" ({format_percent(answer.backfillfull_ratio)}%)")
+    return (f"{text}; meanwhile at most {format_percent(peak)}% (osd.{on_the_way});"
+            f" {plural(recovery.copied_shards, 'shard')} to copy,"
+            f" {format_bytes(recovery.copied_bytes)}")
 
 
-def _steered_json(answer: FailureAnswer) -> Optional[Row]:
-    steered = answer.steered
-    if steered is None:
-        return None
-    usage = max(steered.plan.after.classes.values(), key=lambda found: found.max, default=None)
-    return {
-        "max_utilization": usage.max if usage else None,
-        "fullest_osd": usage.fullest_osd if usage else None,
-        "peak_utilization": steered.peak[0],
-        "peak_osd": steered.peak[1],
-        "copied_shards": steered.copied_shards,
-        "elsewhere_shards": steered.elsewhere,
-        "held_shards": steered.held}
+def _steered_outcome(answer: FailureAnswer, steered: SteeredRecovery) -> str:
+    """Says the same with steering."""
+    text = ""
+    if not answer.steers:
+        text = "if steer_recovery and hold_placement were on: "
+    text += _outcome(answer, steered.recovery)
+    if steered.elsewhere:
+        text += f", {steered.elsewhere} to other OSDs than CRUSH's"
+    if steered.held:
+        text += f"; {plural(steered.held, 'shard')} stay where their data is"
+    if not steered.is_finished:
+        text += "; the search was cut short, so it may become better"
+    return text
+
+
+def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
+    """Says what gives all shards room after a failure; empty if they have it."""
+    steered = answer.steered.get(recovery.failure)
+    best = recovery
+    if steered is not None:
+        best = steered.recovery
+    if not recovery.too_full or answer.steers and not best.too_full:
+        return ""
+    if not best.too_full:
+        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', and"
+                " 'ceph equilibrium on' if it is off: then all find room")
+    needed, osd = best.fullest
+    assert needed is not None and osd is not None
+    missing = format_bytes(best.no_room_bytes)
+    text = (f"add OSDs of class {answer.osds[osd].device_class} with more than {missing} of room,"
+            " or delete as much before it happens")
+    ratio = math.ceil(100.0 * needed + _RATIO_MARGIN) / 100.0
+    if ratio < answer.full_ratio:
+        text += f"; in the outage 'ceph osd set-backfillfull-ratio {ratio:g}' lets all in"
+    return text
 
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
@@ -320,14 +338,37 @@ def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
 
 
 def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
-    highest, fullest = recovery.fullest
     return {
-        "max_utilization": highest,
-        "fullest_osd": fullest,
-        "copied_bytes": recovery.copied_bytes,
-        "backfill_toofull_pgs": len(recovery.too_full),
+        **_outcome_json(recovery),
+        "steered": _steered_json(answer.steered.get(recovery.failure)),
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
+        "unplaced_bytes": recovery.unplaced_bytes,
         "lost_pgs": sum(recovery.lost.values()),
         "room": room_json(answer.before.room),
         "failed_room": room_json(recovery.after.room)}
+
+
+def _outcome_json(recovery: Recovery) -> Row:
+    """Returns the figures that steering changes."""
+    highest, fullest = recovery.fullest
+    peak, on_the_way = recovery.peak
+    return {
+        "max_utilization": highest,
+        "fullest_osd": fullest,
+        "peak_utilization": peak,
+        "peak_osd": on_the_way,
+        "copied_shards": recovery.copied_shards,
+        "copied_bytes": recovery.copied_bytes,
+        "backfill_toofull_pgs": len(recovery.too_full),
+        "no_room_bytes": recovery.no_room_bytes}
+
+
+def _steered_json(steered: Optional[SteeredRecovery]) -> Optional[Row]:
+    if steered is None:
+        return None
+    return {
+        **_outcome_json(steered.recovery),
+        "elsewhere_shards": steered.elsewhere,
+        "held_shards": steered.held,
+        "is_finished": steered.is_finished}

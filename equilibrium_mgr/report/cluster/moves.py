@@ -1,11 +1,14 @@
 """`moves`: every shard in flight, who moves it and how much is left; and the sums of each OSD."""
 from __future__ import annotations
 
+from collections import Counter
 from errno import ENOENT
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from ...control.steering import Steered
 from ...observation.cluster_view import ClusterView
-from ...observation.movements import HALTING, Movement, Rate, by_state, states_text
+from ...observation.movements import (
+    HALTING, ORIGINS, STEERED, Movement, Rate, by_state, states_text)
 from ...plan.options import osd_id, osds_named
 from ...runtime.formatting import format_bytes, format_duration, plural, wrap
 from ...runtime.time_slice import grouped
@@ -39,9 +42,10 @@ _NOTHING = "nothing moves"
 
 
 def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], pool: Optional[str],
-                 waiting_shards: int, limit: Optional[int]) -> CommandAnswer:
+                 waiting_shards: int, limit: Optional[int],
+                 steered: Optional[Steered] = None) -> CommandAnswer:
     """Shows the shards that `_shards_of` finds. `waiting_shards`: shards of the execution that are
-    not sent yet. Raises CommandError for a limit below 1."""
+    not sent yet. `steered`: as in the status. Raises CommandError for a limit below 1."""
     shards = sorted(_shards_of(view, what, pool), key=_order)
     rows = [_row(view, shard) for shard in shards]
     shown = listed = limited_rows(rows, limit)
@@ -49,13 +53,18 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         shown = rows[:_ROWS_SHOWN]
     left = sum([shard.left_bytes for shard in shards])
     rate = _cluster_rate(view)
+    origins = Counter([shard.origin for shard in shards])
+    held = 0
+    if steered is not None:
+        held = steered.held_shards
     data: Dict[str, Any] = {
         **age_json(view, age_seconds),
         "moves": listed,
         "shards": len(rows),
         "left_bytes": left,
         "bytes_per_second": rate,
-        "waiting_shards": waiting_shards}
+        "waiting_shards": waiting_shards,
+        "held_shards": held}
     lines = [_NOTHING]
     if shards:
         at = ""
@@ -67,11 +76,21 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         lines = [render_table(_HEAD, cells_of(shown, _COLUMNS))]
         lines.append(rest_line(len(shown), len(rows), "shard"))
         lines += wrap("", total, 0)
+    if not what and (held or origins[STEERED]):
+        lines += wrap("whose: ", _whose_text(origins, held), 7)
     if waiting_shards and not what:
         lines += wrap("", f"{plural(waiting_shards, 'planned shard')} not sent yet;"
                       " 'ceph equilibrium status' tells why", 0)
     lines.append(age_line(view, age_seconds))
     return CommandAnswer(data, text_of(lines))
+
+
+def _whose_text(origins: Mapping[str, int], held: int) -> str:
+    """Returns how many shards each origin moves, and how many equilibrium holds."""
+    said = ", ".join(f"{origins[origin]} {origin}" for origin in ORIGINS if origins.get(origin))
+    if not held:
+        return said
+    return f"{said}; {plural(held, 'shard')} held where their data is, and not moving"
 
 
 def _order(shard: Movement) -> Tuple[Any, ...]:

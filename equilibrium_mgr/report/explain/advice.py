@@ -178,7 +178,7 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
     if slow and not action.startswith(f"{codes.NOTHING} here"):
         return _compare_disk(slow[0])
     snapshot = view.snapshot
-    found = view.will_not_fit()
+    found = status.will_not_fit(view)
     fits = not found or found[0].ratio_name == "nearfull_ratio"
     highest = snapshot.backfillfull_ratio
     if fits:
@@ -280,6 +280,8 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
     OSD is about one of these above the bound.
     """
     snapshot = context.snapshot
+    if snapshot.in_flight():   # the bounds may be of an older snapshot, with other pools
+        return []
     osds = [snapshot.osds[osd] for osd in osd_set.osds]
     shards = _shard_ratios(osd_set, context.view)
     now = max([osd.target_utilization or 0.0 for osd in osds])
@@ -289,7 +291,7 @@ def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]
         above = now - osd_set.bound
         if not WORTH_DOING <= above <= _ABOUT_ONE * shards[chosen.id]:
             return []
-    if chosen.touched or snapshot.in_flight():
+    if chosen.touched:
         return []
     pools = [snapshot.pools[one] for one in shards]
     counts = [one.pg_num * one.size for one in pools]

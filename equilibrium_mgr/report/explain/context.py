@@ -2,7 +2,7 @@
 reads nothing from the cluster."""
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional
 
 from ...control.balancing_scope import automatic_options
 from ...control.status import BalancerStatus
@@ -14,6 +14,7 @@ from ...planner.refusal_census import RefusalCensus
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
+from ...undo.change_log import ChangeLog, ChangeRow
 
 
 class ExplainContext(NamedTuple):
@@ -28,6 +29,7 @@ class ExplainContext(NamedTuple):
     #: (snapshot, options, pool id, pg_num) → the usage after a plan; None until that is made
     plan_pg_num: Callable[[Snapshot, PlanOptions, int, int], Optional[Usage]] = (
         lambda *_: None)
+    changes: Optional[ChangeLog] = None   # None: nothing was ever sent
 
     @property
     def snapshot(self) -> Snapshot:
@@ -68,6 +70,13 @@ class ExplainContext(NamedTuple):
         """Returns the options with which automatic balancing would plan now."""
         return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
                                  self.max_pg_shards)
+
+    def rows_of(self, pgid: str, kind: str) -> List[ChangeRow]:
+        """Returns the sent changes of a PG by plans of a kind, the newest first."""
+        if self.changes is None:
+            return []
+        return [row for row in self.changes.newest_first({pgid})
+                if row.pgid == pgid and row.kind == kind]
 
     def census(self) -> Optional[RefusalCensus]:
         """Counts refusals with these options; None if the bounds are not known."""

@@ -24,6 +24,7 @@ from .facts import (
     stopped_pools)
 from .outage import find_outage
 from .reasons import Explanation, cluster_reason, osd_reason, pg_reason, pool_reason
+from .steered import steering_facts
 
 
 #: PGs that a sentence names; it counts the rest.
@@ -116,7 +117,9 @@ def _named(what: str, pool_name: Optional[str],
         return _pool(pool, context)
     pg = snapshot.pgs.get(what.lower())
     if pg is not None:
-        return pg_reason(pg, context), explain_pg(pg, view, context.rejected)
+        data, sentences = explain_pg(pg, view, context.rejected)
+        steered, more = steering_facts(pg, context)
+        return pg_reason(pg, context), ({**data, **steered}, sentences + more)
     return None
 
 

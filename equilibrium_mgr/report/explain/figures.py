@@ -50,7 +50,8 @@ def numbers_of(code: str, found: Optional[RefusalCount], context: ExplainContext
 
 
 def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    """`needed`: the bound of the fullest target and one shard more; `most` at most."""
+    """Returns the figures for the fill limit. `needed` is a limit that lets a shard go to the
+    fullest of the targets at its bound; it is never above `most`."""
     snapshot = context.snapshot
     bounds = context.view.utilization_bounds
     most = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
@@ -259,8 +260,11 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
 
 
 def _more_backfills(view: ClusterView) -> Optional[str]:
-    """Returns Ceph's option that lets an OSD copy more at a time; None if it is set already, or if
-    the release of the OSDs is unknown."""
+    """Returns Ceph's option that lets an OSD copy more at a time.
+
+    Returns None if it is set already, if osd_max_backfills is above 1 on rotating disks, or if the
+    release of the OSDs is unknown.
+    """
     release = view.snapshot.osd_release
     is_set = view.copying_options.get
     if release and release not in BEFORE_QUINCY:

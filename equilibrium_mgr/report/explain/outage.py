@@ -311,12 +311,8 @@ def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
 def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule of the pool and the buckets that it takes."""
     takes = {snapshot.crush.name_of(block.take) for block in pool.blocks}
-    return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
+    return (f"rule {snapshot.crush.rule_name(pool.rule_id)} of pool {pool.name} takes"
             f" {named(sorted(takes), MOST_NAMED)}, where no OSD is")
-
-
-def _rule_name(rule_id: int, snapshot: Snapshot) -> str:
-    return str(snapshot.crush.rules[rule_id].get("rule_name") or rule_id)
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
@@ -331,7 +327,7 @@ def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
     if not others:
         return (f"give pool {pool.name} a rule with OSDs ('ceph osd pool set {pool.name} crush_rule"
                 " RULE'), or delete it")
-    rule = _rule_name(max(others, key=lambda one: one.pg_num).rule_id, snapshot)
+    rule = snapshot.crush.rule_name(max(others, key=lambda one: one.pg_num).rule_id)
     return (f"'ceph osd pool set {pool.name} crush_rule {rule}' gives it a rule with OSDs; delete"
             " the pool if nobody needs it")
 

@@ -51,6 +51,8 @@ def test_pool_gone_between_sending_and_the_epoch(session: Any, module: Any) -> N
         assert result.wait()[0] == 0
     assert session.cluster.map.upmap_items == {}
     assert session.cluster.pgs == {}
+    with pytest.raises(SystemError):
+        session.mgr.get_osdmap().map_pool_pgs_up(2)
 
 
 def test_too_large_values_are_lost_at_a_failover(session: Any, module: Any) -> None:

@@ -16,17 +16,6 @@ def session(make_session: Callable[..., Any]) -> Any:
         [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
 
 
-def test_unreported_pgs_have_no_misplaced_objects(session: Any) -> None:
-    run(session, "osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 5s")
-    both = session.mgr.get("pg_status")
-    run(session, "sim stats gap 10s 1")
-    one = session.mgr.get("pg_status")
-    assert 0 < one["misplaced_objects"] < both["misplaced_objects"]
-    assert one["misplaced_total"] * 2 == both["misplaced_total"]
-    run(session, "sim stats gap 10s 0 1")
-    assert "misplaced_objects" not in session.mgr.get("pg_status")
-
-
 def numbers(session: Any) -> List[int]:
     return [record.get("seq", 0) for record in session.mgr.get("osd_stats")["osd_stats"]]
 

@@ -1,10 +1,8 @@
-"""Creating, filling, emptying, splitting, merging and deleting pools."""
+"""Pools whose OSDs differ, and pools that are merged; others are in stories."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict
-
-import pytest
 
 from tests.support.clusters.crush_cluster import (
     EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states)
@@ -16,29 +14,6 @@ MakeSession = Callable[..., Any]
 def pool(session: Any, name: str) -> Dict[str, Any]:
     pools = session.cluster.map.dump(18)["pools"]
     return next(pool for pool in pools if pool["pool_name"] == name)
-
-
-def stored(session: Any, name: str) -> int:
-    number = pool(session, name)["pool"]
-    records = session.mgr.get("pool_stats")["pool_stats"]
-    return next(int(one["stat_sum"]["num_bytes"]) for one in records if one["poolid"] == number)
-
-
-def test_growth(session: Any) -> None:
-    for lines, change in ((("sim grow rbd 60G/1h", "sim run 1h"), 60 * GIB),
-                          (("sim grow rbd 0", "sim run 1h"), 0),
-                          (("sim grow rbd -1G/min", "sim run 10m"), -10 * GIB)):
-        start = stored(session, "rbd")
-        run(session, *lines)
-        assert stored(session, "rbd") - start == pytest.approx(change, abs=1000)
-        check_accounts(session)
-
-
-def test_a_full_osd_takes_no_writes(session: Any) -> None:
-    shown, = run(session, "sim write rbd 9T")
-    assert shown.startswith("only ") and shown.endswith(" of 9895604649984 bytes found room")
-    assert max(session.cluster.utilizations()["hdd"].values()) > 0.95
-    assert run(session, "sim write rbd 10G") != [""]
 
 
 def test_pool_statfs_follows(make_session: MakeSession) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import pytest
 
 from tests.support.clusters import stub_states as clusters
-from tests.support.clusters.crush_cluster import RBD, check_accounts, crush_state, run, states
+from tests.support.clusters.crush_cluster import RBD, crush_state, run, states
 
 MakeSession = Callable[..., Any]
 PG_BYTES = 256 * clusters.OBJECT
@@ -50,25 +50,3 @@ def test_degraded_pgs_go_first_and_preempt(make_session: MakeSession) -> None:
     assert degraded.backfilling and not preempted.backfilling
     assert states(session) == {WAITS: 1, "active+undersized+degraded+remapped+backfilling": 1}
     assert preempted.transfers[0, 7].copied > 0   # it continues from there later
-
-
-def to_copy(session: Any) -> float:
-    return sum(pg.remaining_bytes() for pg in session.simulation.backfill.moving())
-
-
-def test_flags_that_stop_degraded_pgs_as_well(make_session: MakeSession) -> None:
-    """What norebalance stops is seen in the recorded streams."""
-    session = make_session(crush_state(6, 2, [RBD]))
-    run(session, "sim log-recovery on", "sim osd out 3", "sim osd lose 8", "sim run 5s")
-    assert "degraded+remapped+backfilling" in " ".join(states(session))
-    for flag in ("nobackfill", "norecover"):
-        before = to_copy(session)
-        run(session, f"sim flag set {flag}", "sim run 1s")
-        stopped = to_copy(session)
-        run(session, "sim run 1h")
-        assert to_copy(session) == stopped > 0.0
-        run(session, f"sim flag unset {flag}", "sim run 1s")
-        assert to_copy(session) < before
-    run(session, "sim run idle")
-    assert states(session) == {CLEAN: 32}
-    check_accounts(session)

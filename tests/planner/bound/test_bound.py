@@ -78,7 +78,7 @@ def test_few_bytes_that_may_be_anywhere_tie_nothing() -> None:
     """As those of .mgr: each class keeps its row, and its bound is not below its mean."""
     cluster = mixed_classes()
     for ps in range(20):
-        cluster.pg(f"1.{ps:x}", [1, 3], 1 << 20)
+        cluster.pg(f"1.{ps:x}", "1 3", 1 << 20)
     fill(cluster.pool(3, size=2, rule=2), 3, [[1, 3]] * 5)
     result = utilization_bounds(cluster.snapshot())
     assert result.highest == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.05, rel=0.01)}

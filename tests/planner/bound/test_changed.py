@@ -73,7 +73,7 @@ def told(found: ChangeFigures) -> str:
      "0.4166667, 33.3333 moved, room 160.0000, 0.6250000 without h0"),
     (on_hosts(3, size=3), {"remove": ["h0"]},
      "0.5000000, 0.0000 moved, room 45.0000, 0.5000000 without h2"),
-    (Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1], 0), {"add": ["new:1x100G"]},
+    (Cluster(hosts(3)).pool(1, size=2).pg("1.0", "0 1", 0), {"add": ["new:1x100G"]},
      "0.0000000, 0.0000 moved, 0.0000000 without new")])
 def test_closed_forms(cluster: Cluster, changes: Dict[str, List[str]], figures: str) -> None:
     assert told(asked(cluster, **changes)) == figures
@@ -86,7 +86,7 @@ def test_osds_that_no_rule_reaches() -> None:
 
 
 def test_pools_whose_rule_passes_them_by_are_named() -> None:
-    cluster = in_racks().pool(2, size=2, rule=1, name="fs").pg("2.0", [0, 2], GIB)
+    cluster = in_racks().pool(2, size=2, rule=1, name="fs").pg("2.0", "0 2", GIB)
     found = asked(cluster, add=["new:2x100G@default"])
     assert (found.unreached, found.passing_pools) == (0, ["rbd"])
     assert asked(cluster, add=["new:2x100G@r0"]).passing_pools == []

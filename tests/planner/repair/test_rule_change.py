@@ -187,7 +187,7 @@ def test_no_osd_becomes_nearfull_for_a_rule_that_is_to_be() -> None:
 
 
 def test_other_pools_and_legal_pgs_stay() -> None:
-    assert_left(to_racks([0, 12, 24]).pool(2).pg("2.0", [0, 3, 6]), 0)
+    assert_left(to_racks([0, 12, 24]).pool(2).pg("2.0", "0 3 6"), 0)
 
 
 def prepared(cluster: Cluster) -> PgChange:

@@ -38,8 +38,8 @@ def assert_none(cluster: Cluster, not_mended: int, **options: Any) -> None:
 def two_on_a_host() -> Cluster:
     """Four hosts of two OSDs; PG 1.0 has been put on osd.0 and osd.1, both of the first host."""
     cluster = Cluster(hosts(4, 2)).pool(1, size=2, name="rbd")
-    cluster.pg("1.0", [0, 1], 8 * GIB, items=[(2, 1)]).pg("1.1", [2, 4], 4 * GIB)
-    cluster.pg("1.2", [6, 5], 2 * GIB)
+    cluster.pg("1.0", "0 1", 8 * GIB, items="2>1").pg("1.1", "2 4", 4 * GIB)
+    cluster.pg("1.2", "6 5", 2 * GIB)
     return cluster
 
 
@@ -124,6 +124,6 @@ def test_what_one_move_does_not_mend_returns_to_where_crush_has_it() -> None:
     cluster = Cluster(hosts(11, 2), {0: EC_HOST_RULE}).pool(1, size=11, k=8)
     raw = range(0, 22, 2)
     cluster.pg("1.0", [21, 19, 17, 15, *raw[4:]],
-               items=[(0, 21), (2, 19), (4, 17), (6, 15)], objects=10)
+               items="0>21 2>19 4>17 6>15", objects=10)
     change = mended(cluster)
     assert change.up_after == tuple(raw) and change.shards == 4

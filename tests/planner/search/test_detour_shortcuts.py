@@ -34,5 +34,5 @@ def test_one_move_takes_the_place_of_two_within_the_limits(gib: int, most: float
 def test_the_failure_domain_holds() -> None:
     """1.0 cannot go straight to osd.2: its other copy is there."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 2], 10 * GIB).pg("1.1", [1, 3], 10 * GIB)
+    cluster.pg("1.0", "0 2", 10 * GIB).pg("1.1", "1 3", 10 * GIB)
     assert shortened(cluster) == (0, [(1, 2), (2, 3)])

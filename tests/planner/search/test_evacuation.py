@@ -53,7 +53,7 @@ def test_a_host_is_emptied_wherever_the_rules_let_it(seed: int, drain_only: bool
 def test_upmap_items_onto_a_drained_osd_are_dropped() -> None:
     """osd.3 is emptier, and yet the shard goes back to where CRUSH has it."""
     cluster = Cluster(hosts(4)).pool(1, size=1)
-    cluster.pg("1.0", [1], items=[(0, 1)]).pg("1.1", [2], 5 * GIB)
+    cluster.pg("1.0", [1], items="0>1").pg("1.1", [2], 5 * GIB)
     (change,) = planned(cluster.drain(1), drain_only=True).changes
     assert (change.pgid, change.items, change.up_after) == ("1.0", (), (0,))
 
@@ -85,7 +85,7 @@ def test_another_shard_makes_room() -> None:
 def test_shards_that_share_a_rack_leave_it_together() -> None:
     rule = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
     cluster = Cluster(racks(3), {0: rule}).pool(1, size=4)
-    cluster.pg("1.0", [0, 1, 2, 3]).pg("1.1", [2, 3, 4, 5])
+    cluster.pg("1.0", "0 1 2 3").pg("1.1", "2 3 4 5")
     (change,) = planned(cluster.drain(0), drain_only=True).changes
     assert set(change.up_after) == {2, 3, 4, 5}
 
@@ -99,7 +99,7 @@ def test_a_drain_comes_first_and_outlives_the_limit_of_moves() -> None:
 @pytest.mark.parametrize("cluster, bound", [
     (single_copies([20, 20], [20], []), 0.3),   # 60 GiB on two of three OSDs of 100 GiB
     # what has no other place is left out
-    (Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB), 0.1)])
+    (Cluster(hosts(3)).pool(1, size=3).pg("1.0", "0 1 2", 10 * GIB), 0.1)])
 def test_the_bound_has_what_is_to_leave_on_the_others(cluster: Cluster, bound: float) -> None:
     bounds = utilization_bounds(cluster.drain(0).snapshot())
     assert bounds.highest == pytest.approx({"hdd": bound})
@@ -111,7 +111,7 @@ def test_an_option_that_holds_shards_is_the_reason(count: int, targets: FrozenSe
                                                    code: str) -> None:
     """Where the rule would let them go to an OSD that the option leaves out, not where it forbids
     that too."""
-    cluster = Cluster(hosts(count)).pool(1, size=2).pg("1.0", [0, 1], GIB).drain(0)
+    cluster = Cluster(hosts(count)).pool(1, size=2).pg("1.0", "0 1", GIB).drain(0)
     (stuck,) = planned(cluster, drain_only=True, targets=targets).stuck
     assert stuck.code == code
 

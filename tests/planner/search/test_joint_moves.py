@@ -61,8 +61,8 @@ def test_displaced_together_they_go_home_together() -> None:
 @pytest.mark.parametrize("num_bytes", [0, 1000])
 def test_a_joint_move_of_few_bytes_does_not_replace_one_that_relieves(num_bytes: int) -> None:
     """At a high price every joint move costs more than it gains, and that of few bytes least."""
-    cluster = in_racks(_EC, 2).pool(2, size=4, k=2).pg("1.0", [0, 1, 2, 3], 8 * GIB)
-    cluster.pg("2.0", [0, 1, 2, 3], num_bytes)
+    cluster = in_racks(_EC, 2).pool(2, size=4, k=2).pg("1.0", "0 1 2 3", 8 * GIB)
+    cluster.pg("2.0", "0 1 2 3", num_bytes)
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     parts = Parts(placement)
     found = parts.relief(1.0).find(0, OverfullOsd(parts.osds, 0.0, 1e6))

@@ -58,7 +58,7 @@ def uneven() -> Cluster:
 
 @pytest.mark.parametrize("cluster, pools", [
     (Cluster({"root default": {}}), []),
-    (Cluster(hosts(3)).pool(1).pg("1.0", [0, 1, 2], num_bytes=0), ["pool1"])])
+    (Cluster(hosts(3)).pool(1).pg("1.0", "0 1 2", num_bytes=0), ["pool1"])])
 def test_without_osds_or_data(cluster: Cluster, pools: List[str]) -> None:
     found = page_of(cluster)
     assert "There is nothing to balance" in found.text
@@ -82,7 +82,7 @@ def test_a_plan_that_was_cut_short_says_so() -> None:
 def test_a_class_that_balancing_cannot_help() -> None:
     cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
     for number in range(8):
-        cluster.pg(f"1.{number:x}", [0, 1], num_bytes=11 * GIB)
+        cluster.pg(f"1.{number:x}", "0 1", num_bytes=11 * GIB)
     found = page_of(cluster, make_plan(cluster.snapshot()))
     assert "Plan p moves no data: the fullest OSD of class hdd is at 88.00%" in found.text
     assert "Balancing cannot bring class hdd below 88.00%" in found.text

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import count, islice
 from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 
 from tests.benchmark.made.placing import NotEnoughBuckets, Placer
 from tests.support.clusters.unit_cluster import Cluster
-from tests.support.rules import (
-    EC_HOST_RULE, EC_OSD_RULE, HDD_HOSTS, HOST_RULE, OSD_RULE, SSD_FIRST, SSD_HOSTS)
 from tests.support.units import GIB
 
 from mgr_stub.crush.hashes import NONE
@@ -22,13 +21,13 @@ class RuleShape(NamedTuple):
 
     tree: Tree
     osds: int
-    pools: Tuple[Tuple[Any, ...], ...]
-    ssds: Tuple[int, ...]
+    pools: List[Tuple[str, int, int]]
+    ssds: List[int]
 
 
-def _shape(branches: str, *pools: Tuple[Any, ...], ssds: Tuple[int, ...] = ()) -> RuleShape:
+def _shape(branches: str, lines: str) -> RuleShape:
     """`branches`: OSDs of each host, as digits. Words of them are racks, or what the first word
-    says; hosts after a + are beside them. Pools are (rule, size), and k of an erasure code."""
+    says; hosts after a + are beside them."""
     kind, *words = branches.split(" ")
     tree: Tree = {}
     numbers = count()
@@ -39,7 +38,12 @@ def _shape(branches: str, *pools: Tuple[Any, ...], ssds: Tuple[int, ...] = ()) -
             tree.update(_hosts(numbers, word[1:], "lone"))
         else:
             tree[f"{kind} b{number}"] = _hosts(numbers, word, f"b{number}h")
-    return RuleShape({"root default": tree}, next(numbers), pools, ssds)
+    pools: List[Tuple[str, int, int]] = []
+    for size, k, rule in re.findall(r"(\d+) ?(\d*): (.+)", lines):
+        pools.append((rule, int(size), int(k or 0)))
+    ssds = re.findall(r"ssd (.+)", lines)
+    return RuleShape({"root default": tree}, next(numbers), pools,
+                     [int(osd) for osd in " ".join(ssds).split()])
 
 
 def _hosts(numbers: Iterator[int], counts: str, prefix: str) -> Tree:
@@ -47,60 +51,74 @@ def _hosts(numbers: Iterator[int], counts: str, prefix: str) -> Tree:
             for number, osds in enumerate(counts)}
 
 
+#: Name and branches; below them a pool a line: size, k of an erasure code, and rule.
+#: `rooms-2x2-partly` has as many rooms as are chosen, and a place to spare.
+_TEXT = """
+replicated-host: 443544
+    3: take default; chooseleaf firstn 0 host; emit
+    2: take default; chooseleaf firstn 0 host; emit
+replicated-osd: 463
+    3: take default; choose firstn 0 osd; emit
+    2: take default; choose firstn 0 osd; emit
+erasure-osd: 453
+    5 3: take default; choose indep 0 osd; emit
+    3: take default; choose firstn 0 osd; emit
+erasure-all-hosts: 345343
+    6 4: take default; chooseleaf indep 0 host; emit
+    6 3: take default; chooseleaf indep 0 host; emit
+erasure-host: 4443354
+    4 2: take default; chooseleaf indep 0 host; emit
+    3: take default; chooseleaf firstn 0 host; emit
+replicated-indep: 4443
+    3: take default; chooseleaf indep 0 host; emit
+    2: take default; chooseleaf firstn 0 host; emit
+racks-2x2-firstn: rack 334 433 343
+    4: take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit
+    3: take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit
+racks-3x2-indep: rack 33 343 333 43
+    6 4: take default; choose indep 3 rack; chooseleaf indep 2 host; emit
+    5 3: take default; choose indep 3 rack; chooseleaf indep 2 host; emit
+racks-all-indep: rack 333 343
+    4 2: take default; choose indep 2 rack; chooseleaf indep 2 host; emit
+hosts-2-osds: 55456
+    6 4: take default; choose indep 3 host; choose indep 2 osd; emit
+    4: take default; choose firstn 2 host; choose firstn 2 osd; emit
+sites: datacenter 444 333
+    4: take default; choose firstn 2 datacenter; chooseleaf firstn 2 host; emit
+    2: take default; chooseleaf firstn 0 datacenter; emit
+two-sites-by-take: datacenter 434 343
+    3: take b0; chooseleaf firstn 2 host; emit; take b1; chooseleaf firstn -2 host; emit
+    2: take b1; chooseleaf firstn 0 host; emit
+rooms-2x2-partly: room 444 333
+    3: take default; choose firstn 2 room; chooseleaf firstn 2 host; emit
+hosts-partly: 568
+    8 5: take default; choose indep 3 host; choose indep 3 osd; emit
+    10 7: take default; choose indep 3 host; choose indep 4 osd; emit
+one-rack: rack 333 343
+    3: take default; choose firstn 1 rack; chooseleaf firstn 0 host; emit
+uneven-depth: rack 34 333 +33
+    3: take default; chooseleaf firstn 0 host; emit
+    4 2: take default; chooseleaf indep 0 host; emit
+hosts-outside-racks: rack 34 33 43 3 +3
+    3: take default; chooseleaf firstn 0 rack; emit
+hybrid: 555555
+    3: take default~ssd; chooseleaf firstn 1 host; emit;\
+take default~hdd; chooseleaf firstn -1 host; emit
+    3: take default~hdd; chooseleaf firstn 0 host; emit
+    2: take default~ssd; chooseleaf firstn 0 host; emit
+    ssd 0 1 5 6 10 11 15 16 20 21 25 26
+msr-hosts: 55456
+    6 4: msr_indep; take default; choosemsr 3 host; choosemsr 2 osd; emit
+    4: msr_firstn; take default; choosemsr 2 host; choosemsr 2 osd; emit
+msr-partly: 568
+    8 5: msr_indep; take default; choosemsr 3 host; choosemsr 3 osd; emit
+msr-racks: rack 334 343 333
+    7 5: msr_indep; take default; choosemsr 2 rack; choosemsr 2 host; choosemsr 2 osd; emit
+    3: msr_indep; take default; choosemsr 0 host; choosemsr 1 osd; emit
+"""
 RULE_SHAPES: Dict[str, RuleShape] = {
-    "replicated-host": _shape("443544", (HOST_RULE, 3), (HOST_RULE, 2)),
-    "replicated-osd": _shape("463", (OSD_RULE, 3), (OSD_RULE, 2)),
-    "erasure-osd": _shape("453", (EC_OSD_RULE, 5, 3), (OSD_RULE, 3)),
-    "erasure-all-hosts": _shape("345343", (EC_HOST_RULE, 6, 4), (EC_HOST_RULE, 6, 3)),
-    "erasure-host": _shape("4443354", (EC_HOST_RULE, 4, 2), (HOST_RULE, 3)),
-    "replicated-indep": _shape("4443", (EC_HOST_RULE, 3), (HOST_RULE, 2)),
-    "racks-2x2-firstn": _shape(
-        "rack 334 433 343",
-        ("take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit", 4),
-        ("take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit", 3)),
-    "racks-3x2-indep": _shape(
-        "rack 33 343 333 43",
-        ("take default; choose indep 3 rack; chooseleaf indep 2 host; emit", 6, 4),
-        ("take default; choose indep 3 rack; chooseleaf indep 2 host; emit", 5, 3)),
-    "racks-all-indep": _shape(
-        "rack 333 343", ("take default; choose indep 2 rack; chooseleaf indep 2 host; emit", 4, 2)),
-    "hosts-2-osds": _shape(
-        "55456",
-        ("take default; choose indep 3 host; choose indep 2 osd; emit", 6, 4),
-        ("take default; choose firstn 2 host; choose firstn 2 osd; emit", 4)),
-    "sites": _shape(
-        "datacenter 444 333",
-        ("take default; choose firstn 2 datacenter; chooseleaf firstn 2 host; emit", 4),
-        ("take default; chooseleaf firstn 0 datacenter; emit", 2)),
-    "two-sites-by-take": _shape(
-        "datacenter 434 343",
-        ("take b0; chooseleaf firstn 2 host; emit; take b1; chooseleaf firstn -2 host; emit", 3),
-        ("take b1; chooseleaf firstn 0 host; emit", 2)),
-    "rooms-2x2-partly": _shape(   # as many rooms as are chosen, and a place to spare
-        "room 444 333", ("take default; choose firstn 2 room; chooseleaf firstn 2 host; emit", 3)),
-    "hosts-partly": _shape(
-        "568",
-        ("take default; choose indep 3 host; choose indep 3 osd; emit", 8, 5),
-        ("take default; choose indep 3 host; choose indep 4 osd; emit", 10, 7)),
-    "one-rack": _shape(
-        "rack 333 343", ("take default; choose firstn 1 rack; chooseleaf firstn 0 host; emit", 3)),
-    "uneven-depth": _shape("rack 34 333 +33", (HOST_RULE, 3), (EC_HOST_RULE, 4, 2)),
-    "hosts-outside-racks": _shape(
-        "rack 34 33 43 3 +3", ("take default; chooseleaf firstn 0 rack; emit", 3)),
-    "hybrid": _shape(
-        "555555", (SSD_FIRST, 3), (HDD_HOSTS, 3), (SSD_HOSTS, 2),
-        ssds=tuple(osd for osd in range(30) if osd % 5 < 2)),
-    "msr-hosts": _shape(
-        "55456",
-        ("msr_indep; take default; choosemsr 3 host; choosemsr 2 osd; emit", 6, 4),
-        ("msr_firstn; take default; choosemsr 2 host; choosemsr 2 osd; emit", 4)),
-    "msr-partly": _shape(
-        "568", ("msr_indep; take default; choosemsr 3 host; choosemsr 3 osd; emit", 8, 5)),
-    "msr-racks": _shape(
-        "rack 334 343 333",
-        ("msr_indep; take default; choosemsr 2 rack; choosemsr 2 host; choosemsr 2 osd; emit",
-         7, 5),
-        ("msr_indep; take default; choosemsr 0 host; choosemsr 1 osd; emit", 3))}
+    name: _shape(branches, lines)
+    for name, branches, lines in re.findall(r"^(\S+): (.+)\n((?: .+\n)+)", _TEXT, re.M)}
 
 TROUBLES = ("plain", "items", "trouble")
 
@@ -119,8 +137,7 @@ def make(shape_name: str, trouble: str, seed: int = 0) -> Cluster:
     gone = _trouble(cluster, rng) if trouble == "trouble" else set()
     there = sorted(set(sizes) - gone)
     placer = Placer(cluster.crush, rng)
-    for number, (text, size, *codes) in enumerate(shape.pools):
-        k = sum(codes)
+    for number, (text, size, k) in enumerate(shape.pools):
         cluster.pool(number + 1, size=size, rule=number, k=k)
         rule = cluster.snapshot().pools[number + 1].rule
         assert rule is not None
