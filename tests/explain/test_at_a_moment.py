@@ -109,7 +109,7 @@ def test_a_rule_without_osds_is_named_with_one_that_has_some(tmp_path: Path) -> 
         "osd crush rule create-replicated oldrule oldroot host",
         "sim pool create leftover pg_num=3 size=3 rule=oldrule", "sim run 2m")
     outage = explained(session, "")["outage"]
-    assert "rule oldrule of pool leftover takes oldroot, where no OSD is" in outage["sentence"]
+    assert "rule oldrule of pool leftover takes oldroot, where no OSD is in" in outage["sentence"]
     command = outage["action"].split("'")[1]
     assert command == "ceph osd pool set leftover crush_rule rule0"
     run(session, command, "sim run 2m")
