@@ -53,9 +53,10 @@ OPTIONS: List[Dict[str, Any]] = [
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
-                   "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
-                   "and so does anything below 0.000001: Ceph keeps six decimals. PGs that wait "
-                   "for space on an OSD do not count against moves off the OSDs that need it."),
+                   "whoever misplaced the rest; a PG that is more by itself goes alone. 0 takes "
+                   "the mgr's own target_max_misplaced_ratio, and so does anything below "
+                   "0.000001: Ceph keeps six decimals. PGs that wait for space on an OSD do not "
+                   "count against moves off the OSDs that need it."),
     dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0,
          desc="the same for moves off OSDs above backfillfull_ratio; 0 for the usual limit",
          long_desc="The larger of both limits holds for as many moves as bring an OSD that is "
@@ -98,7 +99,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "
                    "that stands still because its target is too full (backfill_toofull) ends "
                    "only when somebody makes room. With this, moves off OSDs that are too full "
-                   "are allowed meanwhile; nothing else is, and nothing while PGs are inactive."),
+                   "are allowed meanwhile; nothing else is, and nothing while PGs are inactive "
+                   "for another reason than space."),
     dict(name="steer_recovery", type="bool", default=False,
          desc="choose where shards go that Ceph rebuilds after a failure",
          long_desc="Once OSDs are out and the osdmap has been quiet for 30 seconds, shards that "
