@@ -29,14 +29,14 @@ from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .objective import STEERED
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
-#: A shard is not held any more if less than this ratio of its bytes is still to be copied.
+#: A PG keeps its targets if less than this ratio of the bytes of one shard is still to be copied.
 _HELD_RATIO = 0.5
 #: Shards are held although their OSD becomes fuller than others by this ratio of its size.
 _CROWDED_RATIO = 0.01
 #: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
 #: many as its shards have subsets.
 _MOST_TRIED = 4000
-#: The emptiest OSDs that are tried for each such shard.
+#: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 

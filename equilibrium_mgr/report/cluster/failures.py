@@ -139,7 +139,7 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
         cells = cells_of(pools[:_MOST_POOLS], _POOL_COLUMNS)
         tables.append([render_table(_POOL_HEAD, cells)])
     if len(pools) > _MOST_POOLS:
-        more = plural(len(pools) - _MOST_POOLS, "smaller pool")
+        more = plural(len(pools) - _MOST_POOLS, "more pool")
         tables[-1].append(f"... {more}; --format json has all")
     return data, tables
 
