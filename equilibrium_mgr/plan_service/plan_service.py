@@ -437,12 +437,16 @@ class PlanService:
 
 def all_steered(placed: Placement, recoveries: Sequence[Recovery],
                  options: PlanOptions) -> Dict[Failure, SteeredRecovery]:
-    """Returns the consequences of the first failures with steering, as many as time is left for."""
+    """Returns the consequences of the first failures with steering, as many as time is left for.
+    Only the first may be unfinished."""
     found: Dict[Failure, SteeredRecovery] = {}
     for recovery in recoveries:
         if found and not give_way():
             break
-        found[recovery.failure] = _steered(placed, recovery, options)
+        steered = _steered(placed, recovery, options)
+        if found and not steered.is_finished:
+            break
+        found[recovery.failure] = steered
     return found
 
 

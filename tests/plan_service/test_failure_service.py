@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import FakeGateway, KeyValueStore
+from tests.support.giving_way import Asked
 from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
@@ -119,7 +120,11 @@ def test_steering_is_computed_of_as_many_failures_as_there_is_time_for() -> None
     assert list(whole) == [first.failure, second.failure]
     assert whole[first.failure].is_finished
     assert whole[first.failure].elsewhere == 1   # to an emptier OSD than CRUSH's
-    with giving_way(lambda _: False):
-        part = all_steered(placed, [first, second], PlanOptions())
-    assert list(part) == [first.failure]
-    assert not part[first.failure].is_finished
+    asked = Asked()
+    with giving_way(asked):
+        all_steered(placed, [first], PlanOptions())
+    for most, is_finished in ((0, False), (len(asked) + 3, True)):
+        with giving_way(Asked(most)):
+            part = all_steered(placed, [first, second], PlanOptions())
+        assert list(part) == [first.failure]
+        assert part[first.failure].is_finished == is_finished
