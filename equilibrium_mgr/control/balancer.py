@@ -45,8 +45,8 @@ from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
-    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
+    COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
+    STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
 from .status import (
     AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
@@ -288,13 +288,14 @@ class Balancer:
         """Changes the list for a command. On return it is stored."""
         self._recover()
         self.drains.replace(change, at_once=True)
+        self._drains_changed(STOPPED_BY_DRAIN_RM)
+
+    def _drains_changed(self, ending: str) -> None:
+        """Stops the automatic plan: the next one follows the new list. `ending`: of the episode if
+        nothing is left on the list, and balancing is off."""
         self._drain_ending = SWITCHED_OFF
         if not (self.drains.status.drains.names or self._settings().active):
-            self._drain_ending = STOPPED_BY_DRAIN_RM
-        self._drains_changed()
-
-    def _drains_changed(self) -> None:
-        """Stops the automatic plan: the next one follows the new list."""
+            self._drain_ending = ending
         self._automatic.reset()
         self._slot.stop(DRAIN_CHANGED, "")
         self.publish()
@@ -532,7 +533,8 @@ class Balancer:
             self._batch.begin(self._clock(), snapshot.unsettled_seconds)
         self.dispatcher.observe(snapshot)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
-            self._drains_changed()   # this round still has the snapshot in which they are drained
+            # this round still has the snapshot in which they are drained
+            self._drains_changed(DRAINED_GONE)
         self.observer.update_view(snapshot, settings)
         snapshot = self._cancel_withheld(snapshot, settings)
         self.publish()
@@ -721,8 +723,8 @@ class Balancer:
             return f"{DROPPED}: {execution.dropped[0][1]}"
         stalled = len(self.dispatcher.pending.entries)
         if stalled and not execution.is_motionless:
-            return (f"{DROPPED}: nothing of {stalled} PGs on their way has arrived for max_wait"
-                    f" ({int(settings.max_wait)} s)")
+            return (f"{DROPPED}: nothing of the PGs on their way ({stalled}) has arrived for"
+                    f" max_wait ({int(settings.max_wait)} s), or no whole copy of them is up")
         if not execution.dropped or not execution.name:
             return COMPLETED
         reasons = Counter([reason for _, reason in execution.dropped]).most_common(2)

@@ -117,6 +117,7 @@ DROPPED = "dropped"         # nothing of it could be sent, nothing arrived, or i
 STOPPED_BY_OFF = f"{STOPPED}: by 'ceph equilibrium off'"
 STOPPED_BY_RM = f"{STOPPED}: by 'ceph equilibrium rm'"
 STOPPED_BY_DRAIN_RM = f"{STOPPED}: by 'ceph equilibrium drain rm'"
+DRAINED_GONE = f"{DROPPED}: the drained OSDs are gone or have a new disk"
 DRAIN_CHANGED = f"{SUPERSEDED}: the list of drained OSDs has changed"
 SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
 
