@@ -396,8 +396,9 @@ def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
     when = f"with {plan}" if plan else "now"
     for type_name, found in (answer.worst or {}).items():
         for one in found.worst[:1]:
-            for name, *cells in worst_cells(answer, one):
-                rows.append([f"{type_name} {name}", when, *cells])
+            names = (f"{type_name} {one.failure.name}", "the same, steered")
+            for name, cells in zip(names, worst_cells(answer, one)):
+                rows.append([name, when, *cells[1:]])
     return rows
 
 

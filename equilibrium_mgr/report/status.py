@@ -139,6 +139,8 @@ def _state_text(data: Data, now: float) -> str:
     text += f", statistics {format_duration(age)} old"
     if not stale:
         return text
+    if len(stale) >= sum(row["osds"] for row in data["classes"]):   # then it is the mgr
+        return f"{text} (all {plural(len(stale), 'OSD')})"
     return f"{text} ({named_osds(stale, _NAMED)})"
 
 

@@ -26,6 +26,10 @@ def _count(number: int) -> str:
     return str(number or "")
 
 
+def _bytes_if_any(count: int) -> str:
+    return format_bytes(count) if count else ""
+
+
 def _number_of(osds: Sequence[int]) -> str:
     return str(len(osds))
 
@@ -55,7 +59,7 @@ WORST_COLUMNS: Columns = {
     "max_utilization": format_percent,
     "fullest_osd": format_osd,
     "peak_utilization": format_percent,
-    "no_room_bytes": format_bytes,
+    "no_room_bytes": _bytes_if_any,
     "copied_bytes": format_bytes,
     "undersized_pgs": str,
     "lost_pgs": str}
@@ -341,6 +345,7 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
     return {
         **_outcome_json(recovery),
         "steered": _steered_json(answer.steered.get(recovery.failure)),
+        "to_do": room_advice(answer, recovery),
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
         "unplaced_bytes": recovery.unplaced_bytes,

@@ -26,7 +26,7 @@ NO_OSD = 0x7fffffff
 #: the module leaves such PGs alone.
 SHORT_LOGS = {"osd_min_pg_log_entries": "2", "osd_max_pg_log_entries": "4",
               "osd_pg_log_trim_min": "1"}
-_SLEEPS = tuple([f"osd_recovery_sleep_{kind}" for kind in ("hdd", "ssd", "hybrid")])
+_DISKS = ("hdd", "ssd", "hybrid")
 
 EC_PROFILE = "eq21"
 POOLS: Tuple[Tuple[str, str, int, int], ...] = (
@@ -92,7 +92,10 @@ def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
 
 def pace_recovery(cluster: DaemonCluster, seconds: float) -> None:
     """Each OSD waits for so long between two objects that it copies; 0.0 for Ceph's defaults."""
-    for name in _SLEEPS:
+    names = [f"osd_recovery_sleep_{disk}" for disk in _DISKS]
+    if cluster.release.major >= 20:   # these hold for degraded PGs there
+        names += [f"osd_recovery_sleep_degraded_{disk}" for disk in _DISKS]
+    for name in names:
         if seconds:
             cluster.set_config("osd", name, seconds)
         else:
@@ -151,8 +154,7 @@ def settled_usage(cluster: DaemonCluster, seconds: float = 180.0, quiet: int = 8
     spare: List[int] = []   # PGs that OSDs hold beyond those that they are to have
 
     def settled() -> bool:
-        held = sum(pgs_held(cluster).values())
-        spare.append(held - _pgs_wanted(cluster))
+        spare.append(spare_pgs(cluster))
         seen.append(usage_of(cluster))
         count = quiet if spare[-1] <= 0 else 5 * quiet
         if len(seen) < count or len(set(spare[-count:])) > 1:
@@ -205,11 +207,11 @@ def pgs_held(cluster: DaemonCluster) -> Dict[int, int]:
     return {report["osd"]: report["num_pgs"] for report in reports}
 
 
-def _pgs_wanted(cluster: DaemonCluster) -> int:
-    """PGs that the OSDs hold or are to hold, by OSD, summed."""
-    count = 0
+def spare_pgs(cluster: DaemonCluster) -> int:
+    """PGs that OSDs hold, by OSD, summed, beyond those that they are to have: they delete them."""
+    count = sum(pgs_held(cluster).values())
     for stat in cluster.pg_stats("pgs_brief"):
-        count += len({*stat["up"], *stat["acting"]} - {NO_OSD})
+        count -= len({*stat["up"], *stat["acting"]} - {NO_OSD})
     return count
 
 
