@@ -137,7 +137,10 @@ def _with_up(snapshot: Snapshot, ups: Mapping[str, Osds]) -> Snapshot:
 def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
               ups: Mapping[str, Osds]) -> List[str]:
     """Returns the PGs whose held shards fill an OSD above each of its class, as these are and as
-    they would be by CRUSH alone. `ups`: their up sets. So it is if a rule keeps PGs within a few racks or hosts."""
+    they would be by CRUSH alone. `ups`: their up sets.
+
+    A rule that keeps PGs within two racks fills OSDs so: what is rebuilt goes beside what is held.
+    """
     most: Dict[str, float] = {}   # device class → utilization
     for osd in snapshot.osds.values():
         highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
