@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import List
 
 import pytest
+from tests.support.remembered_plans import questions_are_answered_whole  # noqa: F401
 
 from .recorded import (
     differences, plain_lines, record, recorded, recorded_names, session_in, text_of)

@@ -12,7 +12,8 @@ from typing import List
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.support.remembered_plans import plans_are_made_once  # noqa: F401
+from tests.support.remembered_plans import (  # noqa: F401
+    plans_are_made_once, questions_are_answered_whole)
 
 from .recorded import GOLDEN, plain_text
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pickle
 from typing import Any, Callable, Dict
 
@@ -36,3 +37,10 @@ def plans_are_made_once(own_mgr_module: None, monkeypatch: pytest.MonkeyPatch) -
     """For folders whose tests plan the same cluster, and do not test the planner."""
     service = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
     monkeypatch.setattr(service, "make_plan", remembered(service.make_plan))
+
+
+@pytest.fixture(autouse=True)
+def questions_are_answered_whole(own_mgr_module: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For recorded answers: on a busy machine the limit of seconds would cut them short."""
+    service = importlib.import_module("equilibrium_mgr.plan_service.plan_service")
+    monkeypatch.setattr(service, "_MOST_SECONDS", math.inf)
