@@ -319,8 +319,8 @@ def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
     if not recovery.too_full or answer.steers and not best.too_full:
         return ""
     if not best.too_full:
-        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', and"
-                " 'ceph equilibrium on' if it is off: then all find room")
+        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', the same of"
+                " hold_placement, and 'ceph equilibrium on' if it is off: then all find room")
     needed, osd = best.fullest
     assert needed is not None and osd is not None
     missing = format_bytes(best.no_room_bytes)

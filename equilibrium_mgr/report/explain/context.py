@@ -53,7 +53,7 @@ class ExplainContext(NamedTuple):
         return refusals.rest_code
 
     @property
-    def is_settled(self) -> bool:
+    def is_idle(self) -> bool:
         """Returns True if a plan has found nothing to do. A plan of a drain alone, while automatic
         balancing is off, does not ask what else would gain."""
         return self.status.state in (STUCK, BALANCED) and self.settings.active

@@ -291,7 +291,7 @@ def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> Li
         return [_row(GAIN, "plan", planned)]
     if context.status.progress is not None:
         return [_row(GAIN, "plan", "the plan under way does without", codes.MIN_GAIN)]
-    if not context.is_settled:
+    if not context.is_idle:
         return []
     why = ", as it gains less than min_gain, or than it costs" if code in _GAINING else ""
     return [_row(GAIN, "plan", f"the last plan did without{why}", codes.MIN_GAIN)]
