@@ -100,8 +100,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "
                    "that stands still because its target is too full (backfill_toofull) ends "
                    "only when somebody makes room. With this, moves off OSDs that are too full "
-                   "are allowed meanwhile; no other move is, and none while PGs are inactive for "
-                   "another reason."),
+                   "are allowed meanwhile; nothing else is, and nothing while PGs are inactive "
+                   "for another reason than space."),
     dict(name="steer_recovery", type="bool", default=False,
          desc="choose where shards go that Ceph rebuilds after a failure",
          long_desc="Once OSDs are out and the osdmap has been quiet for 30 seconds, shards that "

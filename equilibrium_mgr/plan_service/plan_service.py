@@ -251,7 +251,7 @@ class PlanService:
                 recoveries = [recovery]
         left = started + _MOST_SECONDS - time.monotonic()
         with giving_way(self._limited(left, lambda _: True)):
-            steered = _all_steered(placed, recoveries, question.options)
+            steered = all_steered(placed, recoveries, question.options)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
@@ -435,14 +435,18 @@ class PlanService:
         return ask
 
 
-def _all_steered(placed: Placement, recoveries: Sequence[Recovery],
+def all_steered(placed: Placement, recoveries: Sequence[Recovery],
                  options: PlanOptions) -> Dict[Failure, SteeredRecovery]:
-    """Returns the consequences of the first failures with steering, as many as time is left for."""
+    """Returns the consequences of the first failures with steering, as many as time is left for.
+    Only the first may be unfinished."""
     found: Dict[Failure, SteeredRecovery] = {}
     for recovery in recoveries:
         if found and not give_way():
             break
-        found[recovery.failure] = _steered(placed, recovery, options)
+        steered = _steered(placed, recovery, options)
+        if found and not steered.is_finished:
+            break
+        found[recovery.failure] = steered
     return found
 
 

@@ -142,7 +142,7 @@ def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
     if pg is None:
         error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
         raise CommandError(
-            error, f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
+            error, f"'{pgid}' is no PG: only a PG can be explained with OSD '{name}'")
     if number not in snapshot.osds:
         error = errno.EINVAL if number is None else errno.ENOENT
         raise CommandError(error, f"'{name}' is no OSD that pg {pgid} could go to")

@@ -386,7 +386,7 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
         until = None
         if left:
             until = format_deadline(context.now + left)
-        return _reason(what, alone, "automatic plans leave it alone until then", until=until)
+        return _reason(what, alone, "automatic plans leave it alone for now", until=until)
     asked = context.census()
     if asked is None:
         return _reason(what, codes.NOT_READY, "how even the cluster could be is not known")
