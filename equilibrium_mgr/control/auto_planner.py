@@ -33,7 +33,7 @@ from .settling import SETTLE_SECONDS, Settling
 from .steering import Steered, SteeringTrigger
 
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
-#: up for so long is void.
+#: up for so long, and for two rounds, is void.
 PACE_SECONDS = 600.0
 #: After a plan that had nothing to gain, a plan for drift alone must gain this ratio, with few
 #: bytes: a plan that gains less, or as much as possible, is outdated within hours. It leaves no OSD

@@ -239,7 +239,7 @@ class Balancer:
         self.dispatcher.corrections.resume()
         if builtin_was_active:
             self._guards.begin_builtin_grace()
-            self.observer.request()  # items that it adds from now on show after the wait
+            self.observer.request()  # items that it adds later show as new after the wait
         self.publish()
         self.require_observation()
 
@@ -263,7 +263,7 @@ class Balancer:
         return execution.name or None
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
-        """Stops the execution of one kept plan, as `switch_off`; None if there is none."""
+        """Stops and returns the execution of one kept plan, as `switch_off`; None without one."""
         self._recover()
         execution = self._slot.stop(outcome, name)
         if execution is not None:

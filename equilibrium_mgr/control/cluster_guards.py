@@ -95,7 +95,7 @@ def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict
 class ClusterGuards:
     """The guards since the mgr became active, which is when `start_delay` begins.
 
-    After the built-in balancer was switched off, only `freeze` and `cancel` send anything for one
+    After the built-in balancer was switched off, nothing that begins a movement is sent for one
     round of its own. It reads its option once a round, and may send one more batch.
     """
 
