@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from math import inf
 from operator import attrgetter
 from typing import (
-    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
     Sequence, Set, Tuple)
 
 from ..crush.hierarchy import OSD_TYPE
@@ -293,7 +293,7 @@ def _recovered(placed: Placement, failure: Failure, up: Mapping[str, Osds]) -> R
             left.remove(osd)
         leaving = [(osd, pool.bytes_on(pg.shard_bytes, osd, before)) for osd in left]
         copies[pgid] = _Copies(not failure.osds.isdisjoint(before), coming, leaving)
-    too_full = _too_full(placed, copies)
+    too_full, peak = _arrive(placed, failure.osds, copies)
     survivors = snapshot._replace(osds={
         osd.id: osd for osd in snapshot.osds.values() if osd.id not in failure.osds})
     return Recovery(
@@ -308,7 +308,7 @@ def _recovered(placed: Placement, failure: Failure, up: Mapping[str, Osds]) -> R
         inactive={},
         after=usage_of(Placement(survivors, {}, used, shards)),
         up=up,
-        peak=_highest_moment(placed, used, copies, too_full))
+        peak=peak)
 
 
 def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
@@ -386,41 +386,21 @@ class _Copies(NamedTuple):
         return sum([snapshot.osds[osd].device_bytes(size) for osd, size in self.coming])
 
 
-def _highest_moment(placed: Placement, used: Mapping[int, int], copies: Mapping[str, _Copies],
-                    waiting: Container[str]) -> Highest:
-    """Returns the highest utilization on the way, if all arrives before anything is deleted. OSDs
-    take nothing above backfillfull_ratio.
-
-    `used`: by surviving OSD. `waiting`: the PGs that never find room.
-    """
-    snapshot = placed.snapshot
-    most = {number: placed.used[number] for number in used}
-    for pgid, one in copies.items():
-        for number, size in one.coming:
-            if pgid not in waiting:
-                most[number] += size
-    found: List[Tuple[float, int]] = []
-    for number, count in most.items():
-        osd = snapshot.osds[number]
-        if osd.has_statistics and osd.size_bytes:
-            now = placed.used[number] / osd.size_bytes
-            limit = max(now, snapshot.backfillfull_ratio)
-            found.append((min(count / osd.size_bytes, limit), number))
-    return max(found, default=(None, None))
-
-
-def _too_full(placed: Placement, copies: Mapping[str, _Copies]) -> Mapping[str, int]:
-    """Returns PGs that never find room on all their targets → the device bytes that they would
-    copy.
+def _arrive(placed: Placement, failed: FrozenSet[int],
+            copies: Mapping[str, _Copies]) -> Tuple[Mapping[str, int], Highest]:
+    """Copies PG by PG. Returns (PGs that never find room on all their targets → the device bytes
+    that they would copy, the highest moment on the way).
 
     Ceph refuses a backfill that would exceed backfillfull_ratio. A PG frees the OSDs that it leaves
     when all of it has arrived, so that PGs may wait for each other forever.
     """
     snapshot = placed.snapshot
-    room = dict.fromkeys(snapshot.osds, inf)
+    ratio = snapshot.backfillfull_ratio
+    room = dict.fromkeys(snapshot.osds, inf)   # below that ratio, in bytes
     for osd in snapshot.osds.values():
         if osd.has_statistics:
-            room[osd.id] = snapshot.backfillfull_ratio * osd.size_bytes - placed.used[osd.id]
+            room[osd.id] = ratio * osd.size_bytes - placed.used[osd.id]
+    least = dict(room)
     waiting = sorted(copies, key=lambda pgid: not copies[pgid].lacks)
     before = -1
     while len(waiting) != before:
@@ -428,15 +408,23 @@ def _too_full(placed: Placement, copies: Mapping[str, _Copies]) -> Mapping[str, 
         refused: List[str] = []
         for pgid in piecewise(waiting, _PGS_A_PIECE):
             one = copies[pgid]
-            if any(size > room[number] for number, size in one.coming):
+            full = [number for number, size in one.coming if size > room[number]]
+            if full:
                 refused.append(pgid)
+                least.update({number: min(0.0, least[number]) for number in full})
                 continue
             for number, size in one.coming:
                 room[number] -= size
+                least[number] = min(least[number], room[number])
             for number, size in one.leaving:
                 room[number] += size
         waiting = refused
-    return {pgid: copies[pgid].device_bytes(snapshot) for pgid in waiting}
+    highest: List[Tuple[float, int]] = []
+    for osd in snapshot.osds.values():
+        if osd.has_statistics and osd.size_bytes and osd.id not in failed:
+            highest.append((ratio - least[osd.id] / osd.size_bytes, osd.id))
+    too_full = {pgid: copies[pgid].device_bytes(snapshot) for pgid in waiting}
+    return too_full, max(highest, default=(None, None))
 
 
 def usage_of(placed: Placement) -> Usage:

@@ -17,20 +17,19 @@ from .asking import ask, by, count_commands, optimize, run
 
 #: A line of each command that reads.
 READING = (
-    "status", "status --brief", "eval", "eval p", "eval vms", "df", "osds", "moves", "show p",
-    "dump p", "ls", "pool ls", "explain", "explain osd.3", "explain 2.1", "history", "metrics",
-    "report", "drain ls", "dump-state", "freeze --dry-run", "undo --dry-run",
-    "cancel --dry-run")
+    "status; status --brief; eval; eval p; eval vms; df; osds; moves; show p; dump p; ls; "
+    "pool ls; explain; explain osd.3; explain 2.1; history; metrics; report; drain ls; "
+    "dump-state; freeze --dry-run; undo --dry-run; cancel --dry-run").split("; ")
 #: Lines that change something, in an order in which each can.
-CHANGING = ("pool add vms", "execute p", "rm p", "drain add 3", "drain rm 3", "on", "freeze", "off",
-            "undo", "cancel", "reset")
+CHANGING = (
+    "pool add vms; execute p; rm p; drain add 3; drain rm 3; on; freeze; off; undo; cancel; "
+    "reset").split("; ")
 #: Lines that lack a name, or a value.
 NAMING = (
-    "eval", "df", "show", "dump", "osds", "moves", "explain", "explain 2.1", "execute", "rm",
-    "optimize p", "optimize", "optimize p --to", "pool add", "pool rm", "drain add", "drain rm",
-    "undo", "undo --since", "cancel", "eval --fail", "eval --add", "eval --remove",
-    "eval --resize", "eval --pg-num", "status --format", "osds --sort", "optimize p --aim",
-    "optimize p --max-bytes", "optimize p --device-class")
+    "eval; df; show; dump; osds; moves; explain; explain 2.1; execute; rm; optimize p; optimize; "
+    "optimize p --to; pool add; pool rm; drain add; drain rm; undo; undo --since; cancel; "
+    "eval --fail; eval --add; eval --remove; eval --resize; eval --pg-num; status --format; "
+    "osds --sort; optimize p --aim; optimize p --max-bytes; optimize p --device-class").split("; ")
 
 
 def _answer(session: Session, line: str) -> str:

@@ -8,7 +8,6 @@ from tests.commands.asking import ask, max_by_class, run
 from tests.support.exposition import FAMILIES, PREFIX, Labels, Parsed, parse
 
 from equilibrium_mgr.version import VERSION
-from mgr_stub.cluster.pg_reports import state_of
 from mgr_stub.console.session import Session
 
 
@@ -42,16 +41,6 @@ def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> No
     assert known == {"state", "active", "last_round_timestamp_seconds", "rejected_upmaps",
                      "moved_bytes_total", "moves_total", "drained_osds", "info"}
     assert found.by("info") == {VERSION: 1.0}
-
-
-def test_pgs_that_an_osd_is_too_full_for_are_counted_once(session: Session) -> None:
-    run(session, "sim backfill rate 4M", "equilibrium on", "sim run 10m",
-        "osd set-nearfull-ratio 0.3", "osd set-backfillfull-ratio 0.31", "sim run 5m")
-    states = [state_of(session.cluster, pg) for pg in session.cluster.pgs.values()]
-    held = sum("backfill_toofull" in state for state in states)
-    assert held > 0
-    assert metrics(session).by("toofull_pgs") == {
-        "backfill_toofull": float(held), "recovery_toofull": 0.0}
 
 
 def test_what_is_not_known_of_drains_is_absent(session: Session) -> None:

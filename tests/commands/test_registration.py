@@ -10,10 +10,12 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.support.few import few
 
-READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
-        "history", "metrics", "moves", "report", "drain ls"}
-WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
-         "pool rm", "drain add", "drain rm", "freeze"}
+READ = set((
+    "df, drain ls, dump, dump-state, eval, explain, history, ls, metrics, moves, osds, pool ls, "
+    "report, show, status").split(", "))
+WRITE = set((
+    "cancel, drain add, drain rm, execute, freeze, off, on, optimize, pool add, pool rm, reset, "
+    "rm, undo").split(", "))
 
 
 @pytest.fixture(params=few([18, 16, 20], 1))

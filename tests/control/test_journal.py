@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 from tests.support.fakes import KeyValueStore
+from tests.support.tables import rows
 
 from equilibrium_mgr.control.journal import (
     MOST_ENTRIES, Episode, Journal, outcome_code, with_entry)
@@ -115,12 +116,18 @@ def test_a_plan_that_was_refused_is_not_what_a_successor_goes_on_with(
     assert {key: text for key, text in kv.values.items() if text} == stored
 
 
-@pytest.mark.parametrize("outcome, code", [
-    ("completed", "completed"), ("completed: all but 2 PGs", "completed"),
-    ("balanced", "completed"), ("stuck", "stuck"),
-    ("stopped: by 'ceph equilibrium off'", "stopped"), ("superseded: by plan p", "superseded"),
-    ("dropped: its plan is lost", "dropped"), ("", "dropped"), ("garbled", "dropped")])
-def test_each_outcome_has_a_code(outcome: str, code: str) -> None:
+@pytest.mark.parametrize("code, outcome", rows("""
+completed   completed
+completed   completed: all but 2 PGs
+completed   balanced
+stuck       stuck
+stopped     stopped: by 'ceph equilibrium off'
+superseded  superseded: by plan p
+dropped     dropped: its plan is lost
+dropped
+dropped     garbled
+"""))
+def test_each_outcome_has_a_code(code: str, outcome: str) -> None:
     assert outcome_code(outcome) == code
 
 

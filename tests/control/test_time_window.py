@@ -6,6 +6,7 @@ import time
 from typing import Iterator, Tuple
 
 import pytest
+from tests.support.tables import rows
 
 from equilibrium_mgr.control.cluster_guards import is_open, next_opening
 from equilibrium_mgr.settings import Settings, default_settings
@@ -32,9 +33,17 @@ def at(text: str) -> float:
 
 
 #: begin_weekday, end_weekday → days on which it opens, of which Sunday is 0
-WEEKDAYS = {
-    (0, 0): "0123456", (1, 6): "12345", (6, 1): "06", (0, 7): "0123456", (5, 7): "56", (6, 7): "6",
-    (3, 4): "3", (4, 3): "012456", (7, 1): "0"}
+WEEKDAYS = rows("""
+0 0  0123456
+1 6  12345
+6 1  06
+0 7  0123456
+5 7  56
+6 7  6
+3 4  3
+4 3  012456
+7 1  0
+""")
 
 
 def is_within(begin: int, end: int, days: str, day: int, minute: int) -> bool:
@@ -47,27 +56,29 @@ def is_within(begin: int, end: int, days: str, day: int, minute: int) -> bool:
     return today if minute >= begin else yesterday and minute < end
 
 
-@pytest.mark.parametrize("weekdays", WEEKDAYS)
+@pytest.mark.parametrize("weekdays, days", WEEKDAYS)
 @pytest.mark.parametrize("begin, end", [
     (0, 1440), (720, 720), (540, 1020), (1080, 1440), (1320, 360)])
-def test_hours_and_weekdays(begin: int, end: int, weekdays: Tuple[int, int]) -> None:
-    window = window_of(begin, end, *weekdays)
+def test_hours_and_weekdays(begin: int, end: int, weekdays: str, days: str) -> None:
+    window = window_of(begin, end, *map(int, weekdays.split()))
     for day in range(7):
         for minute in {0, begin - 1, begin, end - 1, end, 1439} - {-1, 1440}:
             hour = divmod(minute, 60)
             moment = at("2024-01-%02d %02d:%02d" % (7 + day, *hour))
-            expected = is_within(begin, end, WEEKDAYS[weekdays], day, minute)
+            expected = is_within(begin, end, days, day, minute)
             assert is_open(window, moment) == expected, (day, minute)
 
 
-@pytest.mark.parametrize("window, text, opening", [
-    ((540, 1020, 0, 0), "2024-01-08 08:00", "2024-01-08 09:00"),
-    ((540, 1020, 0, 0), "2024-01-08 18:00", "2024-01-09 09:00"),
-    ((1320, 360, 1, 6), "2024-01-13 07:00", "2024-01-15 22:00"),
-    ((0, 1440, 3, 4), "2024-01-11 00:00", "2024-01-17 00:00"),
-    ((1080, 1440, 1, 2), "2024-01-31 12:00", "2024-02-05 18:00")])
-def test_next_opening(window: Tuple[int, int, int, int], text: str, opening: str) -> None:
-    assert next_opening(window_of(*window), at(text)) == at(opening)
+@pytest.mark.parametrize("window, text, opening", rows("""
+540 1020 0 0   2024-01-08 08:00  2024-01-08 09:00
+540 1020 0 0   2024-01-08 18:00  2024-01-09 09:00
+1320 360 1 6   2024-01-13 07:00  2024-01-15 22:00
+0 1440 3 4     2024-01-11 00:00  2024-01-17 00:00
+1080 1440 1 2  2024-01-31 12:00  2024-02-05 18:00
+"""))
+def test_next_opening(window: str, text: str, opening: str) -> None:
+    numbers = map(int, window.split())
+    assert next_opening(window_of(*numbers), at(text)) == at(opening)
 
 
 @pytest.mark.parametrize("day", ["2024-03-30", "2024-10-26"])

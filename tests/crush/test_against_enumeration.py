@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import combinations
 from typing import Any, Dict, FrozenSet, Iterator, List, Set, Tuple
 
@@ -13,37 +14,37 @@ from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from mgr_stub.osdmap.crush_map import CrushMap
 
-#: (rule, pool size, whether neighboring positions belong together); every bucket of the random
-#: trees can serve its full share.
-SHAPES = [
-    ("take default; chooseleaf {f} 0 host; emit", 3, False),
-    ("take default; choose {f} 0 osd; emit", 3, True),
-    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 4, False),
-    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 4, True),
-    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, True),
-    ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, False),
-    ("take default; choose indep 2 rack; chooseleaf indep 2 host; emit", 3, False),
-    ("take default; choose {f} 2 rack; choose {f} 3 osd; emit", 4, False),
-    ("take default; choose {f} 2 rack; choose {f} 2 osd; emit", 4, False),
-    ("take default; choose {f} 0 rack; chooseleaf {f} 2 host; emit", 4, False),
-    ("take default; choose {f} 2 host; choose {f} 2 osd; emit", 4, True),
-    ("take default; choose {f} 1 rack; choose {f} 2 host; choose {f} 1 osd; emit", 2, False),
-    ("take default~ssd; chooseleaf {f} 1 host; emit; take default~hdd; chooseleaf {f} -1 host;"
-     " emit", 3, False),
-    ("take default~ssd; choose {f} 1 rack; chooseleaf {f} 1 host; emit;"
-     "take default~hdd; choose {f} 1 rack; chooseleaf {f} 1 host; emit", 2, True),
-    ("take r0; choose {f} 1 osd; emit; take default; chooseleaf {f} 1 host; emit", 2, False),
-    ("take r1; chooseleaf {f} 0 host; emit", 2, False),
-    ("take h00; choose {f} 0 osd; emit", 2, True),
-    ("take osd.0; emit; take osd.1; emit", 2, False),
-    ("take osd.0; emit; take default; choose {f} 1 osd; emit", 2, False),
-    ("take default; choose {f} 0 rack; chooseleaf {f} 0 host; emit", 2, False),
-    ("take default; choose {f} 2 rack; choose {f} 2 host; choose {f} 1 osd; emit", 4, False),
-    ("take default; choose {f} 1 rack; choose {f} 2 osd; emit;"
-     "take default; choose {f} 1 rack; choose {f} 1 osd; emit", 3, False),
-    ("take default~ssd; choose {f} 2 rack; choose {f} 1 osd; emit;"
-     "take default~hdd; choose {f} 2 rack; choose {f} 1 osd; emit", 4, False),
-]
+#: Pool size, how neighboring positions belong together, rule; every bucket of the random trees can
+#: serve its full share.
+SHAPES = re.findall(r"(\d+) (\w+): (.+)", """
+3 firstn: take default; chooseleaf {f} 0 host; emit
+3 indep: take default; choose {f} 0 osd; emit
+4 firstn: take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit
+4 indep: take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit
+3 indep: take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit
+3 firstn: take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit
+3 firstn: take default; choose indep 2 rack; chooseleaf indep 2 host; emit
+4 firstn: take default; choose {f} 2 rack; choose {f} 3 osd; emit
+4 firstn: take default; choose {f} 2 rack; choose {f} 2 osd; emit
+4 firstn: take default; choose {f} 0 rack; chooseleaf {f} 2 host; emit
+4 indep: take default; choose {f} 2 host; choose {f} 2 osd; emit
+2 firstn: take default; choose {f} 1 rack; choose {f} 2 host; choose {f} 1 osd; emit
+3 firstn: take default~ssd; chooseleaf {f} 1 host; emit; take default~hdd;\
+ chooseleaf {f} -1 host; emit
+2 indep: take default~ssd; choose {f} 1 rack; chooseleaf {f} 1 host; emit;take default~hdd;\
+ choose {f} 1 rack; chooseleaf {f} 1 host; emit
+2 firstn: take r0; choose {f} 1 osd; emit; take default; chooseleaf {f} 1 host; emit
+2 firstn: take r1; chooseleaf {f} 0 host; emit
+2 indep: take h00; choose {f} 0 osd; emit
+2 firstn: take osd.0; emit; take osd.1; emit
+2 firstn: take osd.0; emit; take default; choose {f} 1 osd; emit
+2 firstn: take default; choose {f} 0 rack; chooseleaf {f} 0 host; emit
+4 firstn: take default; choose {f} 2 rack; choose {f} 2 host; choose {f} 1 osd; emit
+3 firstn: take default; choose {f} 1 rack; choose {f} 2 osd; emit;take default;\
+ choose {f} 1 rack; choose {f} 1 osd; emit
+4 firstn: take default~ssd; choose {f} 2 rack; choose {f} 1 osd; emit;take default~hdd;\
+ choose {f} 2 rack; choose {f} 1 osd; emit
+""")
 
 
 def random_tree(rng: random.Random) -> Tuple[Dict[str, Any], int]:
@@ -103,12 +104,13 @@ def flat(member: Tuple[Any, ...]) -> List[int]:
     return up
 
 
-@pytest.mark.parametrize("text, size, erasure", SHAPES)
+@pytest.mark.parametrize("positions, kind, text", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
-def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> None:
+def test_breaks_and_allows(positions: str, kind: str, text: str, seed: int) -> None:
+    size, erasure = int(positions), kind == "indep"
     rng = random.Random(f"{text} {size} {erasure} {seed}")
     tree, osds = random_tree(rng)
-    dump = crush_map(tree, {0: text.format(f="indep" if erasure else "firstn")},
+    dump = crush_map(tree, {0: text.format(f=kind)},
                      with_spread_classes(tree))
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
     crush = CrushMap(dump)

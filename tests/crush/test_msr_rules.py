@@ -10,6 +10,7 @@ import pytest
 from tests.support.clusters import msr_maps
 from tests.support.clusters.crush_maps import crush_map, hosts
 from tests.support.few import few
+from tests.support.tables import rows
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
@@ -97,16 +98,17 @@ def test_blocks_of_a_rule() -> None:
     assert (first.start, first.positions, last.start, last.positions) == (0, 2, 2, 1)
 
 
-@pytest.mark.parametrize("text, size", [
-    ("msr_indep; take default; choosemsr 2 osd; emit", 3),
-    ("msr_indep; take default; choosemsr 2 host; emit", 2),
-    ("msr_indep; take default; choosemsr 2 osd; choosemsr 1 osd; emit", 2),
-    ("msr_indep; take default; choosemsr -1 osd; emit", 2),
-    ("msr_indep; take default; chooseleaf indep 2 host; emit", 2),
-    ("msr_indep; take default; set_msr_descents 9; choosemsr 2 osd; emit", 2),
-    ("msr_indep; take osd.0; emit", 1),
-    ("msr_indep; choosemsr 2 osd; emit", 2),
-    ("take default; choosemsr 2 osd; emit", 2)])
-def test_what_is_no_msr_rule_is_not_understood(text: str, size: int) -> None:
+@pytest.mark.parametrize("size, text", [*rows("""
+3  msr_indep; take default; choosemsr 2 osd; emit
+2  msr_indep; take default; choosemsr 2 host; emit
+2  msr_indep; take default; choosemsr 2 osd; choosemsr 1 osd; emit
+2  msr_indep; take default; choosemsr -1 osd; emit
+2  msr_indep; take default; chooseleaf indep 2 host; emit
+2  msr_indep; take default; set_msr_descents 9; choosemsr 2 osd; emit
+1  msr_indep; take osd.0; emit
+2  msr_indep; choosemsr 2 osd; emit
+2  take default; choosemsr 2 osd; emit
+""")])
+def test_what_is_no_msr_rule_is_not_understood(size: str, text: str) -> None:
     with pytest.raises(UnsupportedRule):
-        parsed(text, size)
+        parsed(text, int(size))

@@ -6,8 +6,10 @@ from typing import Any, Dict, List
 import pytest
 from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import hosts
+from tests.support.tables import rows
 
 from equilibrium_mgr.crush.rule import UnsupportedRule, parse_rule
+
 
 def rule(text: str) -> Dict[str, Any]:
     dump: Dict[str, Any] = crush_map(hosts(4), {0: text}, {0: "ssd", 1: "hdd"})["rules"][0]
@@ -29,20 +31,19 @@ def test_what_no_enumeration_shows(text: str, size: int, expected: List[str]) ->
     assert found == expected
 
 
-@pytest.mark.parametrize("text, size", [
-    ("take default; choosemsr indep 2 rack; emit", 4),
-    ("set_msr_descents 3; take default; choosemsr firstn 0 host; emit", 3),
-    ("take default; choose firstn 2 rack; emit", 2),
-    ("take default; emit", 1),
-    ("choose firstn 0 osd; emit", 2),
-    ("take default; chooseleaf firstn 2 host; emit", 3),
-    ("take default; chooseleaf firstn 0 host; choose firstn 2 osd; emit", 3),
-    ("take default; chooseleaf firstn -3 host; emit", 3),
-    ("", 3),
-])
-def test_rules_out_of_reach_are_named(text: str, size: int) -> None:
+@pytest.mark.parametrize("size, text", [("3", ""), *rows("""
+4  take default; choosemsr indep 2 rack; emit
+3  set_msr_descents 3; take default; choosemsr firstn 0 host; emit
+2  take default; choose firstn 2 rack; emit
+1  take default; emit
+2  choose firstn 0 osd; emit
+3  take default; chooseleaf firstn 2 host; emit
+3  take default; chooseleaf firstn 0 host; choose firstn 2 osd; emit
+3  take default; chooseleaf firstn -3 host; emit
+""")])
+def test_rules_out_of_reach_are_named(size: str, text: str) -> None:
     with pytest.raises(UnsupportedRule) as refused:
-        parse_rule(rule(text), size)
+        parse_rule(rule(text), int(size))
     assert str(refused.value).startswith("the rule ")
 
 

@@ -9,6 +9,7 @@ from equilibrium_mgr.execution.outcomes import Cooldown
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.tables import rows
 from tests.support.units import GIB
 
 CHANGE = change_of("1.0", "0 1", "2 1", shard_bytes=3 * GIB, objects=10)
@@ -97,12 +98,19 @@ def test_recall_of_what_has_reported_since_or_never_does() -> None:
     assert not ours.awaits_reports
 
 
-@pytest.mark.parametrize("state, reported, unseen", [
-    ("active+clean", 100, 10), ("active+remapped+backfilling", 100, 10), ("peering", 101, 10),
-    ("remapped+peering", 105, 10), ("unknown", 0, 10), ("", 101, 10),
-    ("activating+remapped", 101, 0), ("active+recovering+undersized+remapped", 101, 0)])
-def test_report_that_counts_what_we_misplace(state: str, reported: int, unseen: int) -> None:
-    assert pending().uncounted_copies(after_sending(state, reported, True).snapshot()) == unseen
+@pytest.mark.parametrize("reported, unseen, state", rows("""
+100  10  active+clean
+100  10  active+remapped+backfilling
+101  10  peering
+105  10  remapped+peering
+0    10  unknown
+101  10
+101  0   activating+remapped
+101  0   active+recovering+undersized+remapped
+"""))
+def test_report_that_counts_what_we_misplace(reported: str, unseen: str, state: str) -> None:
+    snapshot = after_sending(state, int(reported), True).snapshot()
+    assert pending().uncounted_copies(snapshot) == int(unseen)
 
 
 def by_log(acting: str, state: str = "active+recovery_wait+undersized+degraded+remapped"

@@ -1,4 +1,4 @@
-"""Reads the situations of tests/explain/followed.py from `situations.txt`."""
+"""Reads the situations of tests/explain/followed.py from `situations.txt`, or from such a file."""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -24,5 +24,9 @@ def _situation(text: str) -> Situation:
     return Situation(name, cluster=(shape, int(seed)), screens=int(screens), **others)
 
 
-_COMMENT, *_TEXTS = Path(__file__).with_suffix(".txt").read_text().split("\n\n")
-SITUATIONS = list(map(_situation, _TEXTS))
+def read_situations(path: Path) -> List[Situation]:
+    _comment, *texts = path.read_text().split("\n\n")
+    return list(map(_situation, texts))
+
+
+SITUATIONS = read_situations(Path(__file__).with_suffix(".txt"))

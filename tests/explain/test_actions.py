@@ -38,14 +38,12 @@ OPTION_NAMES = {option["name"] for option in OPTIONS}
 
 #: Ceph's own commands that actions name (of MonCommands.h, MgrCommands.h and the mgr's modules).
 OF_CEPH = (
-    "balancer off", "config rm mgr", "config show", "config set global", "config set mgr",
-    "health detail", "mgr fail", "osd crush reweight", "osd in", "osd pool ls detail",
-    "config set {faster}", "osd pool set", "osd reweight", "osd rm-pg-upmap",
-    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set norebalance",
-    "osd set-nearfull-ratio",
-    "osd set-require-min-compat-client",
-    "osd tree", "osd unset", "pg deep-scrub", "pg dump_stuck", "pg repair", "pg {pgid} query",
-    "quorum_status")
+    "balancer off; config rm mgr; config show; config set global; config set mgr; health detail; "
+    "mgr fail; osd crush reweight; osd in; osd pool ls detail; config set {faster}; "
+    "osd pool set; osd reweight; osd rm-pg-upmap; osd rm-pg-upmap-items; "
+    "osd rm-pg-upmap-primary; osd set norebalance; osd set-nearfull-ratio; "
+    "osd set-require-min-compat-client; osd tree; osd unset; pg deep-scrub; pg dump_stuck; "
+    "pg repair; pg {pgid} query; quorum_status").split("; ")
 
 
 def templates() -> Iterator[str]:

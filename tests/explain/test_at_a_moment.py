@@ -101,23 +101,6 @@ def test_all_screens_say_one_thing_of_an_osd_that_is_too_full(
     session.close()
 
 
-def test_a_rule_without_osds_is_named_with_one_that_has_some(tmp_path: Path) -> None:
-    """Its PGs are unknown for ever; the command of the action ends that."""
-    session = open_cluster("random", 5, tmp_path)
-    run(session, "osd crush add-bucket oldroot root", "osd crush add-bucket oldhost host",
-        "osd crush move oldhost root=oldroot",
-        "osd crush rule create-replicated oldrule oldroot host",
-        "sim pool create leftover pg_num=3 size=3 rule=oldrule", "sim run 2m")
-    outage = explained(session, "")["outage"]
-    assert "rule oldrule of pool leftover takes oldroot, where no OSD is" in outage["sentence"]
-    command = outage["action"].split("'")[1]
-    assert command == "ceph osd pool set leftover crush_rule rule0"
-    run(session, command, "sim run 2m")
-    outage = explained(session, "")["outage"]
-    assert outage is None or "oldrule" not in outage["sentence"]
-    session.close()
-
-
 def test_bytes_of_no_pg_are_named_as_such() -> None:
     """48 of 50 GiB on osd.0."""
     cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd")

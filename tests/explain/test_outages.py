@@ -96,6 +96,7 @@ def stretched(made: Cluster) -> Cluster:
     return made
 
 
+_SMALL = "take small; chooseleaf firstn 0 host; emit"
 _EMPTY = "take empty; chooseleaf firstn 0 host; emit"
 #: What is said of each stands in `outages.json`, null where nothing is wrong.
 CASES: Dict[str, Cluster] = {
@@ -139,13 +140,16 @@ CASES: Dict[str, Cluster] = {
     "another OSD goes down, and PGs peer": states(down(3, 4), peering=1),
     "PGs peer, and one has no OSD for a shard": states(cluster().pg("2.1", "0 2"), peering=1),
     "a rule takes nothing":
-        third_pool("take small; chooseleaf firstn 0 host; emit", _EMPTY, pg_num=9),
+        third_pool(_SMALL, _EMPTY, pg_num=9),
     "a rule takes nothing, and most PGs have another":
         states(third_pool(HOST_RULE, _EMPTY, pg_num=9), unknown=1),
+    "a rule takes nothing, and most PGs are of an erasure-coded pool":
+        third_pool("take default; chooseleaf indep 0 host; emit", _EMPTY).pool(
+            2, size=3, k=2, rule=1, pg_num=9),
+    "a rule takes an OSD that is out": third_pool(_SMALL, _SMALL).mark_out(8),
     "more than the highest ratio": full(6).osd(6, used=98 * GIB),
     "a full OSD, and a pool of an unknown rule":
-        third_pool("take small; chooseleaf firstn 0 host; emit",
-                   "take small; chooseleaf firstn 2 host; emit").osd(6, used=96 * GIB),
+        third_pool(_SMALL, "take small; chooseleaf firstn 2 host; emit").osd(6, used=96 * GIB),
     "balancing would help": full_of_data(),
     "old clients hold up a drain": full_of_data(),
     "recovery waits for the full OSD":
@@ -168,6 +172,8 @@ AFTER = {
     "PGs peer beside an OSD that is down": 20.0,
     "a rule takes nothing": 5.0,
     "a rule takes nothing, and most PGs have another": 5.0,
+    "a rule takes nothing, and most PGs are of an erasure-coded pool": 5.0,
+    "a rule takes an OSD that is out": 5.0,
     "some PGs peer, others are never reported": 130.0,
 }
 #: Where there is another one than that of a module that is off.

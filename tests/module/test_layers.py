@@ -18,15 +18,13 @@ ROOT = _TOP / "equilibrium_mgr"
 #: From the lowest to the highest; a file may import what is in its own folder or in a lower one.
 #: Files that stand in no folder are folders of their own here.
 LAYERS = (
-    "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
-    "planner.objective", "planner.bound", "planner.state", "planner.search",
-    "planner", "freeze", "settings",
-    "gateway", "plan_service", "execution", "observation", "undo", "control",
-    "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
+    "version runtime crush snapshot plan drain what_if planner.objective planner.bound "
+    "planner.state planner.search planner freeze settings gateway plan_service execution "
+    "observation undo control report metrics_endpoint commands compat old_python cli module "
+    "__init__").split()
 STUB_LAYERS = (
-    "errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
-    "simulation", "events", "state", "demo", "mgr", "host", "console", "gather",
-    "__main__", "__init__")
+    "errors clock frozen garbage_collection crush osdmap cluster monitor simulation events state "
+    "demo mgr host console gather __main__ __init__").split()
 PURE = {"crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze"}
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}

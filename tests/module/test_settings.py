@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+from tests.support.tables import rows
 
 from equilibrium_mgr.control.cluster_guards import is_open
 from equilibrium_mgr.settings import OPTIONS, UNREADABLE_TIME, Settings, read_settings
@@ -100,9 +101,8 @@ def test_no_odd_value_lifts_a_limit(option: Dict[str, Any], value: Any) -> None:
 
 
 @pytest.mark.parametrize("text, minute", [
-    ("0000", 0), ("0930", 570), (" 2359 ", 1439), ("2400", 1440), ("930", None), ("2500", None),
-    ("1260", None), ("2401", None), ("noon", None), ("", None), (930, None), ("12:00", None),
-    ("\u0661\u0662\u0660\u0660", None)])
+    ("0000", 0), ("0930", 570), (" 2359 ", 1439), ("2400", 1440), ("", None), (930, None),
+    *[(text, None) for text in "930 2500 1260 2401 noon 12:00 \u0661\u0662\u0660\u0660".split()]])
 def test_times_of_the_day(text: Any, minute: Any) -> None:
     found = settings(begin_time=text, end_time=text)
     expected = UNREADABLE_TIME if minute is None else minute
@@ -130,9 +130,13 @@ def test_values_that_would_spin_or_stall_are_lifted() -> None:
     assert found.max_moves_per_round >= 1
 
 
-@pytest.mark.parametrize("text, aim", [
-    ("space", "space"), ("even", "even"), ("least-motion", "least-motion"), ("evenly", "space"),
-    ("", "space"), ("EVEN", "space"), (7, "space")])
+@pytest.mark.parametrize("text, aim", [(7, "space"), ("", "space"), *rows("""
+space         space
+even          even
+least-motion  least-motion
+evenly        space
+EVEN          space
+""")])
 def test_aims(text: Any, aim: str) -> None:
     assert settings(aim=text).aim == aim
 

@@ -6,6 +6,7 @@ from typing import Container, Mapping, Optional
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.placed import osds, pairs
+from tests.support.tables import rows
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
@@ -188,12 +189,18 @@ def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
     assert found(both) == "0>5 upmap, 1>4 upmap"
 
 
-@pytest.mark.parametrize("state, told", [
-    ("active+undersized+degraded", "undersized"), ("active+undersized+remapped", "undersized"),
-    ("active+degraded", "degraded"), ("active+remapped", "remapped"),
-    ("active+undersized+degraded+remapped+backfill_wait", "backfill_wait"), ("down", "down"),
-    ("unknown", "unknown"), ("peering", "peering"), ("active+clean", "peering")])
-def test_peering_is_said_of_what_may_peer_alone(state: str, told: str) -> None:
+@pytest.mark.parametrize("told, state", rows("""
+undersized     active+undersized+degraded
+undersized     active+undersized+remapped
+degraded       active+degraded
+remapped       active+remapped
+backfill_wait  active+undersized+degraded+remapped+backfill_wait
+down           down
+unknown        unknown
+peering        peering
+peering        active+clean
+"""))
+def test_peering_is_said_of_what_may_peer_alone(told: str, state: str) -> None:
     """A PG that has been undersized for long has peered."""
     shard, = view_of(moved_by_item(state, 1.0).snapshot()).movements
     assert shard.state == told

@@ -11,13 +11,12 @@ from typing import Iterator, List, Tuple
 
 #: Each hides who does what, or puts a word of ours in the place of a plain one.
 _ODD = (
-    "of what", "of which", "by which", "to which", "from which", "on which", "for which",
-    "that which", "has it", "have it", "but for", "anew", "beyond", "may have", "is to be",
-    "are to be", "is had", "leads to", "where nothing", "where that", "what is", "what was",
-    "what has", "what it", "what they", "what moves", "whatever", "of those", "as one", "of such",
-    "true of", "true where", "false where", "false of", "none where", "is told", "are told",
-    "tells", r"has \w+ed? be", "meanwhile", "by itself")
-_ODD_WORDS = re.compile(r"\b(" + "|".join(_ODD) + r")\b", re.IGNORECASE)
+    r"of what|of which|by which|to which|from which|on which|for which|that which|has it"
+    r"|have it|but for|anew|beyond|may have|is to be|are to be|is had|leads to|where nothing"
+    r"|where that|what is|what was|what has|what it|what they|what moves|whatever|of those"
+    r"|as one|of such|true of|true where|false where|false of|none where|is told|are told|tells"
+    r"|has \w+ed? be|meanwhile|by itself")
+_ODD_WORDS = re.compile(r"\b(" + _ODD + r")\b", re.IGNORECASE)
 #: Code, tables, links and names in a page are not prose.
 _NO_PROSE = re.compile(
     r"```.*?```|^(?:    |\|)[^\n]*$|`[^`\n]*`|https?:\S+|\[[^\]]*\]\([^)]*\)",

@@ -7,8 +7,9 @@ import pytest
 from tests.observation.test_movements import FILLING, WAITING, ours, pool_of_two, view_of
 from tests.support.units import GIB
 
+from equilibrium_mgr.control.steering import Steered
 from equilibrium_mgr.observation.cluster_view import ClusterView
-from equilibrium_mgr.observation.movements import Rate
+from equilibrium_mgr.observation.movements import STEERED, Rate
 from equilibrium_mgr.report.cluster.moves import report_moves
 from equilibrium_mgr.report.answer import CommandAnswer, CommandError
 
@@ -44,6 +45,17 @@ def test_the_screen() -> None:
         "3 shards, 18 GiB left: 2 backfilling, 1 backfill_wait",
         "14 planned shards not sent yet; 'ceph equilibrium status' tells why",
         "placement of osdmap e100, 4s old"]
+
+
+def test_what_is_steered_and_what_is_held_is_counted() -> None:
+    view = busy()
+    steered = Steered(0.0, 1, 13, 0.7, 0.9)
+    view = view._replace(movements=(
+        *view.movements[:2], view.movements[2]._replace(origin=STEERED)))
+    found = report_moves(view, 4.0, None, None, 0, None, steered)
+    assert ("whose: 1 plan, 1 steered, 1 upmap; 13 shards held where their data is, and not\n"
+            "       moving") in found.plain
+    assert "whose" not in report_moves(view, 4.0, "1.0", None, 0, None, steered).plain
 
 
 def test_no_rate_beside_a_flag_that_halts_what_is_being_copied() -> None:

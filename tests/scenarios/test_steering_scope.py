@@ -8,6 +8,7 @@ from typing import Any, Iterator, Optional, Set
 
 import pytest
 
+from equilibrium_mgr.control.status import SteeringWait
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.plan_service import plan_service
 from equilibrium_mgr.plan.options import PlanOptions, Steering
@@ -206,6 +207,16 @@ def test_a_plan_that_is_to_end_ends(session: Session) -> None:
     assert 0 < len(part.changes) < len(whole.changes)
     assert part.skipped["PG: the time for a plan was over"]
     assert part.stop_reason != whole.stop_reason
+
+
+def test_steering_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    wait = SteeringWait()
+    assert wait.until(20.0, 1000.0) == 1020.0
+    assert wait.until(40.0, 1010.0) == 1050.0   # the OSDs have changed once more
+    assert wait.until(0.0, 1170.0) == 1050.0
+    assert wait.until(0.0, 1171.0) is None
+    assert wait.until(None, 1200.0) is None
+    assert wait.until(0.0, 1300.0) == 1300.0
 
 
 WILL_NOT_FIT = "MGR_EQUILIBRIUM_WILL_NOT_FIT"

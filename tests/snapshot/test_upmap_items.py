@@ -9,6 +9,7 @@ import pytest
 from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import hosts
 from tests.support.rules import HOST_RULE, SSD_FIRST
+from tests.support.tables import rows
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
@@ -20,18 +21,17 @@ def never_out(_osd: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("items, up", [
-    ("32", "210"),
-    ("42", "310"),      # from is not there
-    ("31", "310"),      # to is there already: a dead entry
-    ("32 24", "410"),   # a chain
-    ("31 13", "310"),   # a swap does nothing
-    ("32 34", "210"),   # the first wins
-    ("05 16", "365"),
-    ("30 07", "317"),
-    ("", "310"),
-])
-def test_items_apply_in_order(items: str, up: str) -> None:
+@pytest.mark.parametrize("items, up, what", [("", "310", "none"), *rows("""
+32     210  one
+42     310  from is not there
+31     310  to is there already: a dead entry
+32 24  410  a chain
+31 13  310  a swap does nothing
+32 34  210  the first wins
+05 16  365  two
+30 07  317  to the place of one that has gone
+""")])
+def test_items_apply_in_order(items: str, up: str, what: str) -> None:
     """To an OSD each digit."""
     pairs = [(int(pair[0]), int(pair[1])) for pair in items.split()]
     assert apply_items([3, 1, 0], pairs, never_out) == tuple(map(int, up))

@@ -10,19 +10,36 @@ _SAMPLE = re.compile(r'([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)')
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
 
 #: Every family of the module, without its prefix → its label.
+_FAMILIES = """
+utilization_max_ratio device_class
+bound_ratio device_class
+threshold_ratio threshold
+state state
+active
+misplaced_ratio
+misplaced_limit_ratio
+waiting_shards reason
+moving_shards origin
+moving_bytes origin
+steered_shards fate
+client_op_seconds period
+toofull_pgs state
+remaining_seconds
+drained_osds
+drain_shards
+drain_stuck_shards
+drain_safe_to_stop
+room_bytes
+pool_free_bytes pool_id
+rejected_upmaps
+statistics_age_seconds
+last_round_timestamp_seconds
+moved_bytes_total
+moves_total
+info version
+"""
 FAMILIES: Dict[str, Optional[str]] = {
-    "utilization_max_ratio": "device_class", "bound_ratio": "device_class",
-    "threshold_ratio": "threshold", "state": "state",
-    "active": None, "misplaced_ratio": None, "misplaced_limit_ratio": None,
-    "waiting_shards": "reason", "moving_shards": "origin", "moving_bytes": "origin",
-    "steered_shards": "fate",
-    "client_op_seconds": "period", "toofull_pgs": "state", "remaining_seconds": None,
-    "drained_osds": None, "drain_shards": None, "drain_stuck_shards": None,
-    "drain_safe_to_stop": None,
-    "room_bytes": None, "pool_free_bytes": "pool_id",
-    "rejected_upmaps": None, "statistics_age_seconds": None,
-    "last_round_timestamp_seconds": None, "moved_bytes_total": None, "moves_total": None,
-    "info": "version"}
+    name: label or None for name, label in re.findall(r"(\w+) ?(\w*)\n", _FAMILIES)}
 PREFIX = "ceph_equilibrium_"
 
 

@@ -26,6 +26,10 @@ def _count(number: int) -> str:
     return str(number or "")
 
 
+def _bytes_if_any(count: int) -> str:
+    return format_bytes(count) if count else ""
+
+
 def _number_of(osds: Sequence[int]) -> str:
     return str(len(osds))
 
@@ -55,7 +59,7 @@ WORST_COLUMNS: Columns = {
     "max_utilization": format_percent,
     "fullest_osd": format_osd,
     "peak_utilization": format_percent,
-    "no_room_bytes": format_bytes,
+    "no_room_bytes": _bytes_if_any,
     "copied_bytes": format_bytes,
     "undersized_pgs": str,
     "lost_pgs": str}
@@ -135,7 +139,7 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
         cells = cells_of(pools[:_MOST_POOLS], _POOL_COLUMNS)
         tables.append([render_table(_POOL_HEAD, cells)])
     if len(pools) > _MOST_POOLS:
-        more = plural(len(pools) - _MOST_POOLS, "smaller pool")
+        more = plural(len(pools) - _MOST_POOLS, "more pool")
         tables[-1].append(f"... {more}; --format json has all")
     return data, tables
 
@@ -315,8 +319,8 @@ def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
     if not recovery.too_full or answer.steers and not best.too_full:
         return ""
     if not best.too_full:
-        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', and"
-                " 'ceph equilibrium on' if it is off: then all find room")
+        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', the same of"
+                " hold_placement, and 'ceph equilibrium on' if it is off: then all find room")
     needed, osd = best.fullest
     assert needed is not None and osd is not None
     missing = format_bytes(best.no_room_bytes)
@@ -341,6 +345,7 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
     return {
         **_outcome_json(recovery),
         "steered": _steered_json(answer.steered.get(recovery.failure)),
+        "to_do": room_advice(answer, recovery),
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
         "unplaced_bytes": recovery.unplaced_bytes,

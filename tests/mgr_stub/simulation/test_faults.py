@@ -144,38 +144,6 @@ def test_no_connection(session: Any, module: Any) -> None:
 
 # -- statistics and clocks ------------------------------------------------------------------------
 
-def test_frozen_statistics(session: Any) -> None:
-    get = session.mgr.get
-    names = "pg_progress osd_stats pg_status pg_stats df pool_stats".split()
-    before = [get(name) for name in names]
-    run(session, "sim stats freeze 10m", "osd pg-upmap-items 2.0 2 4", "sim run 5m",
-        "sim write rep 1G")
-    assert [get(name) for name in names] == before
-    assert session.mgr.get_osdmap().get_epoch() > 10   # maps come from the monitor
-    run(session, "sim run 6m")
-    assert get("osd_stats") != before[1]
-    run(session, "sim stats freeze 10m", "sim pool rm rep", "sim stats freeze 10m")
-    assert get("pg_progress")["pgs"] == {}
-
-
-def kb_used(session: Any) -> int:
-    """The used KiB of osd.4 in the mgr."""
-    return int(session.mgr.get("osd_stats")["osd_stats"][4]["kb_used"])
-
-
-def test_lagging_statistics(session: Any) -> None:
-    run(session, "sim backfill rate 1M", "sim stats lag 60s", "osd pg-upmap-items 2.0 2 4")
-    for first in range(5, 90, 5):
-        run(session, "sim run 5s")
-        if session.mgr.get("pg_status").get("misplaced_objects"):
-            break
-    assert 60 <= first <= 80
-    run(session, "sim run 2m")
-    used = kb_used(session)
-    assert used < session.cluster.usage[4].used >> 10
-    run(session, "sim stats lag 0")
-    assert kb_used(session) > used
-
 
 def test_noise(session: Any) -> None:
     def pgs() -> Dict[str, Dict[str, Any]]:

@@ -9,11 +9,10 @@ from typing import Sequence
 
 from mgr_stub.console.session import Session
 
-READS: Sequence[str] = tuple("equilibrium " + line for line in (
-    "status", "status --format json", "osds", "osds --format json", "eval", "eval --format json",
-    "explain", "explain osd.1", "explain 1.0", "df", "moves", "ls", "history",
-    "eval --add new:2x1T:hdd@default", "eval --pg-num rbd=256",
-    "drain ls", "pool ls", "metrics", "metrics", "report", "dump-state"))
+READS: Sequence[str] = ["equilibrium " + line for line in (
+    "status; status --format json; osds; osds --format json; eval; eval --format json; explain; "
+    "explain osd.1; explain 1.0; df; moves; ls; history; eval --add new:2x1T:hdd@default; "
+    "eval --pg-num rbd=256; drain ls; pool ls; metrics; metrics; report; dump-state").split("; ")]
 #: Foreign commands that ask nothing of the module.
 OTHERS: Sequence[str] = ("osd dump", "health")
 #: Of the asks inside a round, calls of the mgr's API at which they come.
