@@ -1,8 +1,8 @@
 """OSDs are lost, leave and come: shards that Ceph copies anyway go where there is room.
 
 Each course is played without the options and with them, while a client writes. Balancing sends
-nothing except in the last test, so that the figures show what the options do. Copying is slow until
-the module has chosen, as it is on large disks.
+nothing, so that the figures show what the options do. Copying is slow until the module has chosen,
+as it is on large disks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..harness.story import illegal_placements
 pytestmark = [pytest.mark.releases(16, 18, 20), pytest.mark.long]
 
 Figure = Callable[[str], None]
+Items = Dict[str, List[List[int]]]
 
 HOSTS = {f"h{number}": (2.0, 2.0) for number in range(7)}
 LEAVING, SECOND = (10, 11), 2
@@ -38,7 +39,6 @@ SLOW, FAST = 8.0, 0.1
 CHOICE_SECONDS, LONGEST_SECONDS, DELETING_SECONDS = 180, 900.0, 20.0
 #: A return is watched for so long at least if the module gets the time for a choice.
 STEERED_BY = 55.0
-BALANCING = 0.002   # min_gain; with 1 only steering sends anything
 #: Of a shard: the peak may be so much above CRUSH's.
 SHARD = 0.02
 #: The client's objects, which come in addition.
@@ -63,17 +63,20 @@ class Watch:
     def __init__(self, cluster: DaemonCluster) -> None:
         self.cluster = cluster
         self.began = time.monotonic()
-        self.peak, self.unfound = 0.0, 0
-        self._first = self.copied = 0
+        self.peak, self.unfound, self.copied = 0.0, 0, 0
+        self._first: Dict[str, int] = {}
         self.is_clean()
-        self._first, self.copied = self.copied, 0
 
     def is_clean(self) -> bool:
         """Looks once; whether all PGs are clean."""
         pgs = self.cluster.pg_stats()
-        sums = [pg["stat_sum"] for pg in pgs]
-        self.copied = sum(one["num_objects_recovered"] for one in sums) - self._first
-        self.unfound = max(self.unfound, sum(one["num_objects_unfound"] for one in sums))
+        self.copied = 0
+        for pg in pgs:
+            copied = pg["stat_sum"]["num_objects_recovered"]
+            # the count of an OSD that becomes primary may be an older one
+            self.copied += max(0, copied - self._first.setdefault(pg["pgid"], copied))
+        unfound = sum(pg["stat_sum"]["num_objects_unfound"] for pg in pgs)
+        self.unfound = max(self.unfound, unfound)
         self.peak = max(self.peak, workload.usage_of(self.cluster).highest)
         return all(workload.is_clean(pg["state"]) for pg in pgs)
 
@@ -126,7 +129,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
 
 def balance(cluster: DaemonCluster) -> None:
     """Balances. Afterwards the module sends nothing unless it steers shards."""
-    cluster.set_option("min_gain", BALANCING)
     run(cluster, "on")
     wait_state(cluster, AT_REST, 600, pause=1.0)
     workload.wait_clean(cluster, 600)
@@ -187,7 +189,7 @@ def come_back(cluster: DaemonCluster, *osds: int) -> None:
     cluster.wait_osds()
 
 
-def kept(cluster: DaemonCluster, chosen: Dict[str, Any], items: Dict[str, Any]) -> str:
+def kept(cluster: DaemonCluster, chosen: Dict[str, Any], items: Items) -> str:
     """Of the upmap items of the choice."""
     now = workload.upmap_items(cluster)
     same = sum(items[pgid] == now.get(pgid) for pgid in items)
@@ -199,7 +201,7 @@ class Placement(NamedTuple):
     """Where PGs are, and by which upmap items."""
 
     up: Dict[str, List[int]]
-    items: Dict[str, List[List[int]]]
+    items: Items
 
     def moved(self, before: Placement) -> Set[str]:
         """PGs whose up set is another than before."""
@@ -212,6 +214,17 @@ class Placement(NamedTuple):
             if any(pair not in before.items.get(pgid, []) for pair in pairs):
                 found.add(pgid)
         return found
+
+
+def may_stay(pgid: str, before: Items, steered: Items) -> bool:
+    """Whether monitors may keep a pair of a PG's items when CRUSH is as before.
+
+    They drop pairs by their source. Of a chain, such as 8 to 2 and 5 to 8, the first stays if CRUSH
+    wants 8 again; and an item that has replaced another one stays as that one would have.
+    """
+    pairs = steered.get(pgid, [])
+    sources = {source for source, _ in pairs}
+    return pgid in before or any(target in sources for _, target in pairs)
 
 
 def placement(cluster: DaemonCluster) -> Placement:
@@ -241,6 +254,7 @@ class Played(NamedTuple):
     back: Course
     before: Placement
     after: Placement       # when it had been taken back
+    items: Items           # once the module had chosen
     told: str = ""
 
 
@@ -286,7 +300,7 @@ def play_loss(cluster: DaemonCluster, story: Return, steers: bool) -> Played:
         time.sleep(STEERED_BY)
     workload.pace_recovery(cluster, FAST)
     back = watch.until_clean()
-    return Played(course, back, before, placement(cluster), told)
+    return Played(course, back, before, placement(cluster), items, told)
 
 
 @pytest.mark.parametrize("name", RETURNS)
@@ -302,10 +316,10 @@ def compare(crush: Played, steered: Played, name: str, figure: Figure) -> None:
         figure(f"{name}, {text}: {one.course}; taken back: {one.back}; {len(moved)} PGs then"
                f" elsewhere than before; {one.told}")
         assert one.course.unfound == one.back.unfound == 0
-        # where CRUSH itself wants an upmap item's target, steering replaces the item
-        assert one.after.added(one.before) <= set(one.before.items)
+        left = one.after.added(one.before)
+        assert [pgid for pgid in left if not may_stay(pgid, one.before.items, one.items)] == []
         # balanced PGs return to where CRUSH alone wants them if the monitors drop their items
-        assert moved <= one.before.added(one.after)
+        assert moved <= one.before.added(one.after) | left
     assert steered.course.peak <= crush.course.peak + SHARD
     assert steered.course.copied <= 1.15 * crush.course.copied + WRITTEN
     assert steered.back.copied <= crush.back.copied + WRITTEN
@@ -363,7 +377,7 @@ def play_change(cluster: DaemonCluster, change: Change, steers: bool) -> Played:
     watch = Watch(cluster)
     change.undo(cluster)
     back = watch.until_clean()
-    return Played(course, back, before, placement(cluster), told)
+    return Played(course, back, before, placement(cluster), items, told)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -371,25 +385,3 @@ def test_crush_is_changed_and_changed_back(cluster: DaemonCluster, name: str,
                                            figure: Figure) -> None:
     played = {steers: play_change(cluster, CHANGES[name], steers) for steers in (False, True)}
     compare(played[False], played[True], name, figure)
-
-
-def test_balancing_goes_on_when_a_host_has_come(cluster: DaemonCluster, figure: Figure) -> None:
-    copied = {}
-    for steers in (False, True):
-        watch = begin(cluster, steers)
-        add_host(cluster)
-        if steers:
-            wait_choice(cluster)
-        workload.pace_recovery(cluster, FAST)
-        began = time.monotonic()
-        watch.until_clean()
-        balance(cluster)
-        seconds = time.monotonic() - began
-        watch.is_clean()
-        copied[steers] = watch.copied
-        figure(f"added and balanced, options {steers}: {seconds:.0f} s, {watch.copied} copied,"
-               f" {workload.usage_of(cluster)}")
-        remove_host(cluster)
-        watch.until_clean()
-        balance(cluster)
-    assert copied[True] <= copied[False] + WRITTEN
