@@ -368,8 +368,8 @@ class AutoPlanner:
         left = self._settling.seconds_left(now)
         if self.is_restless and self._planned_at is not None:
             left = self._pace_seconds - max(0.0, now - self._planned_at)
-        return wait_until(codes.SETTLING, f"{change}; if that lasts there is a new plan at", now,
-                          left)
+        why = f"{change}; unless it changes again there is a new plan at"
+        return wait_until(codes.SETTLING, why, now, left)
 
     # -- making a plan -------------------------------------------------------------------------
 

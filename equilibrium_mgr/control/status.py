@@ -209,7 +209,7 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
         return progress._replace(still_reason="OSDs do not report")
     rates = view.rates
     if code in _STANDS or rates.stand_still(now):
-        return progress._replace(still_reason="nothing arrives at present")
+        return progress._replace(still_reason="none of these shards arrives at present")
     rate = rates.ours_now
     left = time_left(rates, view.movements, wanted)
     if rates.moved_at is None or left is None:

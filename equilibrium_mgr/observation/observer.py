@@ -19,7 +19,8 @@ from ..settings import Settings
 from ..snapshot import pg_states
 from ..snapshot.model import Snapshot
 from .client_latency import LatencyWatch
-from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
+from .cluster_view import (
+    BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_figures_of_now)
 from .movements import PLAN, measured_rates
 
 #: The longest time between two snapshots while moves in flight stand still, and the shortest while
@@ -149,7 +150,9 @@ class ClusterObserver:
                 misplaced_copies=summary.misplaced_copies,
                 uncounted_copies=self._pending.uncounted_copies(view.snapshot, False),
                 statistics_at=summary.statistics_at,
-                stale_osds=summary.stale_osds)
+                stale_osds=summary.stale_osds,
+                # the next view keeps when a trouble was first seen
+                troubles=with_figures_of_now(view, summary).troubles)
         return summary
 
     def _measure_noise(self, summary: ClusterSummary) -> None:

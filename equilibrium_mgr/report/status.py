@@ -31,7 +31,7 @@ from .answer import CommandAnswer, amount, largest_groups, render_table
 from .cluster.cluster_tables import class_rows, class_table
 from .explain.advice import room_clauses, state_action
 from .explain.facts import stopped_pools
-from .explain.outage import find_outage, unused_hosts
+from .explain.outage import find_outage, rebuilding_text, unused_hosts
 from .operations import drains_json
 
 
@@ -66,6 +66,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         ("unused:", _unused_text(data["unused_hosts"])),
         ("draining:", data["drains"]["sentence"]),
         ("progress:", _progress_text(data)),
+        ("recovery:", data["rebuilding"]),
         ("moving:", moving_text(data["moving"])),
         ("steered:", _steered_text(data, now)),
         ("clients:", _clients_text(data["client_latency"])),
@@ -473,7 +474,7 @@ def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
 #: Keys that are None, and keys that are empty, before the first snapshot.
 _UNKNOWN_AT_FIRST = (
     "osdmap_epoch", "snapshot_age_seconds", "statistics_age_seconds", "misplaced_ratio",
-    "client_latency")
+    "client_latency", "rebuilding")
 _EMPTY_AT_FIRST = (
     "classes", "stale_osds", "too_full", "will_not_fit", "slow_osds", "unused_hosts", "flags")
 
@@ -511,6 +512,7 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
         "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
                       for one in slow_osds(view.rates, view.movements, snapshot)],
         "unused_hosts": unused_hosts(snapshot),
+        "rebuilding": rebuilding_text(view),
         "flags": [flag for flag in snapshot.flags if flag[:2] in ("no", "pa")]}
 
 

@@ -30,10 +30,10 @@ def coming(used: int, shard: int = 10, state: str = "active+remapped+backfill_wa
 
 @pytest.mark.parametrize("used, ratio_name, text, action", [
     (75, None, "", _WAIT),
-    (76, "nearfull_ratio", "osd.2 (86.00%) will be above nearfull_ratio 85.00%", _WAIT),
-    (81, "backfillfull_ratio", "osd.2 (91.00%) will be above backfillfull_ratio 90.00%",
+    (76, "nearfull_ratio", "below nearfull_ratio 85.00%: osd.2 (86.00%)", _WAIT),
+    (81, "backfillfull_ratio", "below backfillfull_ratio 90.00%: osd.2 (91.00%)",
      "add capacity to class hdd, or delete data: osd.2 has no room for what comes"),
-    (86, "full_ratio", "osd.2 (96.00%) will be above full_ratio 95.00%",
+    (86, "full_ratio", "below full_ratio 95.00%: osd.2 (96.00%)",
      "add capacity to class hdd, or delete data: osd.2 has no room for what comes"),
     (96, None, "", _WAIT)])   # it is there already, and Ceph says so
 def test_which_ratio_is_passed(used: int, ratio_name: str, text: str, action: str) -> None:
@@ -44,7 +44,7 @@ def test_which_ratio_is_passed(used: int, ratio_name: str, text: str, action: st
     assert with_room("'ceph osd unset noup'", BalancerStatus(), view) == "'ceph osd unset noup'"
     check = health_checks(BalancerStatus(view=view), 0.0, True).get(PREFIX + "WILL_NOT_FIT")
     assert bool(check) == bool(ratio_name)
-    assert not check or check["detail"][0] == f"what comes will not fit: {text}"
+    assert not check or check["detail"][0] == f"what comes will not fit {text}"
     assert health_checks(BalancerStatus(view=view), 0.0, False) == {}
 
 

@@ -234,7 +234,7 @@ def room_clauses(found: Sequence[Mapping[str, Any]]) -> List[str]:
         ratio = f"{one['ratio_name']} {format_percent(one['ratio'])}%"
         osd = f"osd.{one['osd']} ({format_percent(one['soon_utilization'])}%)"
         fills.setdefault(ratio, []).append(osd)
-    return [f"what comes will not fit: {named(osds, MOST_NAMED)} will be above {ratio}"
+    return [f"what comes will not fit below {ratio}: {named(osds, MOST_NAMED)}"
             for ratio, osds in fills.items()]
 
 

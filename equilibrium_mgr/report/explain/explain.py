@@ -22,7 +22,7 @@ from .context import ExplainContext
 from .facts import (
     Facts, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of,
     stopped_pools)
-from .outage import find_outage
+from .outage import find_outage, rebuilding_text
 from .reasons import Explanation, cluster_reason, osd_reason, pg_reason, pool_reason
 from .steered import steering_facts
 
@@ -158,6 +158,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     obstacles = [osd.unusable_reason() for osd in snapshot.osds.values()]
     unusable = Counter(filter(None, obstacles))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
+    sentences += filter(None, [rebuilding_text(view)])
     sentences += stopped_pools(status, view).values()
     sentences += [f"pools wait: {reason}"
                   for reason in sorted(set(blocked_pool_reasons(snapshot).values()))]

@@ -72,6 +72,19 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
         "flags": flags}
 
 
+def rebuilding_text(view: ClusterView) -> str:
+    """Returns a sentence about OSDs that are down and out while PGs lack copies, else empty
+    text."""
+    snapshot = view.snapshot
+    gone = [snapshot.osds[osd] for osd in view.troubles[DOWN] if not snapshot.osds[osd].is_in]
+    degraded = sum([states.degraded for states in snapshot.pool_states.values()])
+    if not gone or not degraded:
+        return ""
+    return (f"{plural(len(gone), 'OSD is', 'OSDs are')} down and out: {places(gone, snapshot)};"
+            f" Ceph rebuilds lost shards on other OSDs: {plural(degraded, 'PG is', 'PGs are')}"
+            " degraded")
+
+
 def _outage_of(view: ClusterView) -> Optional[_Outage]:
     snapshot = view.snapshot
     troubles = view.troubles
@@ -223,6 +236,9 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
     if found.down:
         said.append(f"{plural(len(found.down), 'OSD is', 'OSDs are')} down:"
                     f" {places(found.down, snapshot)}{_seen(view, DOWN, *found.down)}")
+        if "noout" not in found.flags and all(osd.is_in for osd in found.down):
+            said.append("Ceph rebuilds the lost shards once it has marked OSDs out: by default"
+                        " after ten minutes, and not for a whole rack")
     if found.full:
         said.append(_writes_stopped(found.full, view))
     if found.inactive:
