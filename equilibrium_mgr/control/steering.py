@@ -42,6 +42,7 @@ class SteeringTrigger:
 
     def __init__(self) -> None:
         self._topology: Any = None
+        self._planned: Any = None   # the topology of the last plan
         self._is_changed = False    # and nobody has planned for that yet
         self._quiet = WaitTimer()
         self._series = WaitTimer()
@@ -124,6 +125,7 @@ class SteeringTrigger:
 
     def begin_plan(self, settings: Settings, snapshot: Snapshot) -> Steering:
         """Returns which shards a plan may steer that is asked for now."""
+        self._planned = self._topology
         self._options = settings.steer_recovery, settings.hold_placement
         return Steering(settings.steer_recovery, settings.hold_placement,
                         self._at_rest(snapshot), self._returned)
@@ -140,8 +142,9 @@ class SteeringTrigger:
         return frozenset(found)
 
     def is_planned(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
-        """Ends the change: a plan was made for it. `snapshot`: before the plan."""
-        self._is_changed = False
+        """Ends the change that a plan was made for, unless another has come since. `snapshot`:
+        before the plan."""
+        self._is_changed = self._topology != self._planned
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional, Set
 import pytest
 
 from equilibrium_mgr.control.status import SteeringWait
+from equilibrium_mgr.control.steering import SteeringTrigger
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.plan_service import plan_service
 from equilibrium_mgr.plan.options import PlanOptions, Steering
@@ -155,6 +156,24 @@ def test_a_plan_is_void_once_its_option_is_off(session: Session,
     drive.command(session, _CHANGE)
     drive.command(session, "sim run 50s")
     assert plans[0].changes and not sent(session)
+
+
+def test_a_change_while_a_plan_is_made_is_not_forgotten(session: Session) -> None:
+    """Where OSDs change all the time, the part of the plan that is still valid is carried out."""
+    balancer = session.module.balancer
+    snapshot = balancer.observer.observe(None)
+    settings = balancer._settings()
+    plan = steering_plan(snapshot, PlanOptions(steering=Steering()))
+    trigger = SteeringTrigger()
+    for moment, topology in enumerate(("before", "changed")):
+        trigger.observe(snapshot, topology, 1000.0 + moment)
+    trigger.begin_plan(settings, snapshot)
+    trigger.observe(snapshot, "changed again", 1040.0)
+    trigger.is_planned(plan, snapshot, 1045.0)
+    assert trigger.is_due(settings, 1070.0)
+    trigger.begin_plan(settings, snapshot)
+    trigger.is_planned(plan, snapshot, 1075.0)
+    assert not trigger.is_due(settings, 1200.0)
 
 
 def test_balancing_plans_at_once_if_the_monitor_refuses_everything(session: Session) -> None:
