@@ -35,6 +35,8 @@ from .steering import Steered, SteeringTrigger
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
 #: up for so long, and for two rounds, is void.
 PACE_SECONDS = 600.0
+#: A plan that steers shards takes no longer: shards begin to arrive meanwhile.
+_STEERING_PLAN_SECONDS = 60.0
 #: After a plan that had nothing to gain, a plan for drift alone must gain this ratio, with few
 #: bytes: a plan that gains less, or as much as possible, is outdated within hours. It leaves no OSD
 #: set a point fuller than it could be.
@@ -417,13 +419,15 @@ class AutoPlanner:
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
             least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
+        most_seconds = settings.max_plan_seconds
         if is_steering:
+            most_seconds = min(most_seconds, _STEERING_PLAN_SECONDS)
             # of balancing, even if only drains are planned otherwise: it has its own scope
             options = automatic_options(
                 settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
                     steering=self._steering.begin_plan(settings, snapshot))
         if generation == self._generation and self._plan_service.submit_automatic(
-                snapshot, options, settings.max_plan_seconds, done):
+                snapshot, options, most_seconds, done):
             self._submitted = True
             if not is_steering:
                 self._planned_at = now
