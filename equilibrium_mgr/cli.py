@@ -1,7 +1,8 @@
 """Declares the `ceph equilibrium …` commands to Ceph; the folder commands/ carries them out.
 
-No handler waits: the commands of a module share one thread in the mgr. Ceph reads the annotations
-of the handlers, so they must be objects, not strings: no `from __future__ import annotations` here.
+No handler waits for longer than a commit of the monitors, because the commands of a module share
+one thread in the mgr. Ceph reads the annotations of the handlers, so they must be objects, not
+strings: no `from __future__ import annotations` here.
 Every handler has a return annotation, without which Ceph takes its last argument for optional. Ceph
 shows the docstrings as help.
 """
@@ -99,7 +100,7 @@ class Commands:
 
     @read_command("equilibrium dump")
     def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
-        """Show everything that a plan holds, the predicted up sets among it"""
+        """Show the moves of a plan; in JSON also its upmap items, up sets and figures"""
         return self._answer(format, dump_plan, plan)
 
     @read_command("equilibrium ls")

@@ -84,7 +84,7 @@ class Module(Commands, MgrModule):
     def step(self) -> float:
         """Runs a round. Never raises; returns the seconds until the next one is due."""
         try:
-            self.balancer.changes()   # commands and jobs read the log as soon as the mgr allows it
+            self.balancer.changes()   # first: commands and jobs need what the last mgr has left
             self.options.check_if_due()
             self._serve_metrics()
             delay = self.balancer.round()

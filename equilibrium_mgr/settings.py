@@ -1,8 +1,8 @@
 """The module's options: their declarations for Ceph, and their typed values.
 
-The values are those of this mgr, or those of all mgrs, without options that `ceph config rm` has
-removed. `mgr/equilibrium/x/metrics_port` is set for mgr.x alone. A mgr returns the value in effect,
-and not whether it is its own.
+The values are those of all mgrs, or of this mgr for LOCAL_OPTIONS, without options that `ceph
+config rm` has removed. `mgr/equilibrium/x/metrics_port` is set for mgr.x alone. A mgr returns the
+value in effect, and not whether it is its own.
 
 A running mgr is not informed of removed options (seen on Ceph 16.2.15 and 20.2.4). The monitor
 sends it the options that are set, and it keeps the last values of the others. A standby that
@@ -23,8 +23,8 @@ from .plan.options import AIMS
 OPTIONS: List[Dict[str, Any]] = [
     dict(name="active", type="bool", default=False,
          desc="balance automatically",
-         long_desc="Set by `ceph equilibrium on` and `off`. While false, only drains, and plans "
-                   "handed over with `ceph equilibrium execute`, move data."),
+         long_desc="Set by `ceph equilibrium on` and `off`. While false, only drains, and plans of "
+                   "`ceph equilibrium execute` and `undo`, move data."),
     dict(name="sleep_interval", type="secs", default=60, min=1, max=86400,
          desc="seconds between two rounds",
          long_desc="How often the cluster is looked at again and the next batch is sent."),
@@ -54,7 +54,8 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
                    "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
-                   "and so does anything below 0.000001: Ceph keeps six decimals. PGs that wait "
+                   "and so does anything below 0.000001: Ceph keeps six decimals. While nothing "
+                   "is misplaced, one PG may go that is above the limit alone. PGs that wait "
                    "for space on an OSD do not count against moves off the OSDs that need it."),
     dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0,
          desc="the same for moves off OSDs above backfillfull_ratio; 0 for the usual limit",
@@ -76,12 +77,13 @@ OPTIONS: List[Dict[str, Any]] = [
                    "else is in transit at its OSDs. Ceph keeps six decimals: less is 0."),
     dict(name="pg_cooldown", type="secs", default=3600, min=0, max=30 * 86400,
          desc="seconds for which a PG that was moved is left where it is",
-         long_desc="Counted from the sending of its upmap items. OSDs above nearfull_ratio are "
-                   "relieved all the same."),
+         long_desc="Counted from the sending of its upmap items. Drained OSDs, and OSDs above "
+                   "nearfull_ratio, are relieved all the same; `undo` does not wait for it."),
     dict(name="start_delay", type="secs", default=60, min=0, max=86400,
          desc="seconds after the mgr has become active in which nothing is sent",
          long_desc="After a failover statistics are still coming in, and what the last mgr has "
-                   "sent may not show yet. Holds for `ceph equilibrium execute`, too."),
+                   "sent may not show yet. Holds for `ceph equilibrium execute`, too, but not "
+                   "for `freeze` and `cancel`."),
     dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400,
          desc="seconds after which what holds up a plan is dropped",
          long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without "
@@ -98,7 +100,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "
                    "that stands still because its target is too full (backfill_toofull) ends "
                    "only when somebody makes room. With this, moves off OSDs that are too full "
-                   "are allowed meanwhile; nothing else is, and nothing while PGs are inactive."),
+                   "are allowed meanwhile; nothing else is, and nothing while PGs are inactive "
+                   "for another reason than space."),
     dict(name="steer_recovery", type="bool", default=False,
          desc="choose where shards go that Ceph rebuilds after a failure",
          long_desc="Once OSDs are out and the osdmap has been quiet for 30 seconds, shards that "
@@ -115,7 +118,8 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="gain below which an automatic plan is not worth its moves",
          long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
                    "device class by at least this ratio, or gives a pool that holds data room for "
-                   "so much more of what it could hold, or relieves an OSD above nearfull_ratio. "
+                   "so much more of what it could hold, or relieves an OSD above nearfull_ratio, "
+                   "above the share of its lowered weight, or being drained. "
                    "Otherwise the cluster counts as balanced; from then on drift alone is followed "
                    "from 0.008 on, with few bytes. 0 takes every plan."),
     dict(name="begin_time", type="str", default="0000",
@@ -123,8 +127,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Automatic moves are sent from begin_time on and until before end_time. Where "
                    "end_time is the earlier one, the window crosses midnight; it then belongs to "
                    "the day on which it begins. Equal times, or 0000 and 2400, are no limit. What "
-                   "is moving when the window closes goes on. `ceph equilibrium execute` does not "
-                   "mind the window."),
+                   "is moving when the window closes goes on. Drains and `ceph equilibrium "
+                   "execute` do not mind the window."),
     dict(name="end_time", type="str", default="2400",
          desc="when automatic moves end each day, HHMM in the mgr's local time",
          long_desc="2400 is the end of the day."),
@@ -260,8 +264,8 @@ class Settings(NamedTuple):
 def read_settings(option: Callable[[str], Any]) -> Settings:
     """Returns typed settings from the mgr's `get_module_option`.
 
-    A value that cannot be read never allows more movement. Unreadable pools mean no pools, an
-    unreadable time closes the window, and any other option has its default.
+    Pools, classes, buckets and times that cannot be read allow no movement: they name nothing, or
+    close the window. An unreadable address serves no metrics. Any other option has its default.
     """
     return _settings_of(*[_scalar(option(declared["name"])) for declared in OPTIONS])
 
@@ -438,7 +442,7 @@ class OptionValues:
         self.is_check_due = True
 
     def value(self, name: str) -> Any:
-        """Returns the value of an option; None if it is at its default, or removed."""
+        """Returns the value of an option; None if it was removed, None or its default if unset."""
         if name in self._own_names:
             own = self._unremoved(self._own_names[name], self._own_value(name))
             if own is not None:

@@ -20,8 +20,8 @@ from ..report.cluster.evaluation import Look
 from ..settings import OptionValues, Settings
 
 
-#: Nothing is sent because of a view that is older than this: seconds. The longer time is for a
-#: cluster in which nothing moved then, and whose osdmap is still the same.
+#: Nothing is sent because of a view that is older than this: seconds. The longer time is for
+#: `cancel`, and for a cluster in which nothing moved then, and whose osdmap is still the same.
 _OLDEST_SECONDS = 60.0
 OLDEST_AT_REST_SECONDS = 900.0
 #: Seconds between two refreshes of an idle cluster that commands cause. Used bytes and
@@ -33,7 +33,7 @@ _POOL_PREFIX = "pool/"
 class ModuleParts(NamedTuple):
     """One of each part. All may be used from any thread.
 
-    Methods that need several parts raise CommandError if the answer is not known or not allowed.
+    Methods raise CommandError where they say so: the answer is not known, or not allowed.
     """
 
     balancer: Balancer

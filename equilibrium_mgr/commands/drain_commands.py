@@ -41,7 +41,7 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
     Raises CommandError if no OSD would be left for the data, if the data would not fit below
     full_ratio (not with `force`), if the list is too long to be stored, and while a plan takes
     shards back to one of the OSDs. The operator has to decide which of the two to give up, as if
-    the drain had been started first.
+    the drain had been started first. Also if a name means no OSD or clients are too old.
     """
     parts.refuse_old_clients()
     balancer = parts.balancer

@@ -1,4 +1,4 @@
-"""`optimize`, `show`, `dump`, `ls`, `rm`, `reset` and `execute`. Each raises CommandError if it
+"""`optimize`, `show`, `dump`, `ls`, `rm`, `reset` and `execute`. They raise CommandError if they
 cannot be carried out."""
 from __future__ import annotations
 
@@ -158,8 +158,8 @@ def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]
 
 
 def _refuse_rule(name: str, rule: Mapping[str, Any], pool: Pool, crush: CrushHierarchy) -> None:
-    """Raises CommandError if a pool cannot get a CRUSH rule, or if no placement is legal both
-    before and after."""
+    """Raises CommandError if a pool cannot get a CRUSH rule, or if its present rule takes none of
+    the OSDs: then no placement is legal both before and after."""
     if pool.erasure != (rule.get("type") in ERASURE_TYPES):
         raise CommandError(EINVAL, f"rule '{name}' is not of the type of pool '{pool.name}'")
     try:
@@ -205,7 +205,7 @@ def show_plan(parts: ModuleParts, name: str) -> CommandAnswer:
 
 
 def dump_plan(parts: ModuleParts, name: str) -> CommandAnswer:
-    """Shows everything that the plan holds as JSON, its moves as a table."""
+    """Shows the plan's moves as a table; as JSON also what they rest on and lead to."""
     plan = parts.plan(name)
     data = {
         **_plan_json(name, plan),

@@ -50,7 +50,7 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
 
 
 def switch_off(parts: ModuleParts) -> CommandAnswer:
-    """Switches automatic balancing off, and stops the execution of a kept plan."""
+    """Switches automatic balancing off, pauses drains, and stops the execution of a plan."""
     gateway = parts.gateway
     gateway.set_option("active", "false")
     stopped = parts.balancer.switch_off()

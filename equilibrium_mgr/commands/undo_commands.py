@@ -136,7 +136,7 @@ def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
 def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
            now: float) -> _Scope:
     """Returns which changes an operator means. Without a plan or `since` that is everything sent
-    (`cancel`), or the last plan or episode that moved data (`undo`)."""
+    (`cancel`), or the last plan or episode that took nothing back (`undo`)."""
     if since is not None:
         if plan is not None:
             raise CommandError(EINVAL, "give a plan or --since, not both")
@@ -157,7 +157,7 @@ def _since(log: ChangeLog, since: str, now: float) -> _Scope:
     begin = now - seconds
     if first is not None and first.at >= begin:
         unknown = f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}"
-    return _Scope(lambda row: row.at >= begin and not row.takes_back, begin,
+    return _Scope(lambda row: row.at >= begin and not row.cancels_withheld, begin,
                   f"all changes since {format_time(begin)} UTC", None, unknown)
 
 
@@ -179,7 +179,7 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
         what = "draining" if last.kind == DRAIN else "automatic balancing"
         title = f"{what} of {format_time(last.begun_at)} UTC"
     begin = min(last.begun_at, last.at)   # if somebody has set the clock back
-    return _Scope(lambda row: (row.plan, row.begun_at) == execution and not row.takes_back,
+    return _Scope(lambda row: (row.plan, row.begun_at) == execution and not row.cancels_withheld,
                   begin, title, last.plan, unknown)
 
 
@@ -190,7 +190,7 @@ def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
     wanted = "" if plan == AUTOMATIC else plan
     for row in log.newest_first(kinds if wanted is None else {wanted}):
         fits = row.kind in kinds if wanted is None else row.plan == wanted
-        if fits and not row.takes_back:
+        if fits and not row.cancels_withheld:
             return row
     return None
 

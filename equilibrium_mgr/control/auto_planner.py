@@ -32,7 +32,8 @@ from .plan_gain import gain_reason
 from .settling import SETTLE_SECONDS, Settling
 from .steering import Steered, SteeringTrigger
 
-#: Seconds after which a plan is made again if it was not taken up or nothing of it was sent.
+#: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
+#: up for so long is void.
 PACE_SECONDS = 600.0
 #: After a plan that had nothing to gain, a plan for drift alone must gain this ratio, with few
 #: bytes: a plan that gains less, or as much as possible, is outdated within hours. It leaves no OSD
@@ -91,8 +92,8 @@ class AutoPlanner:
         self._settling = Settling()
         self._steering = SteeringTrigger()
         self._planned_at: Optional[float] = None
-        self._fruitless = 0         # plans since the last one with a sent change
-        self._is_doubtful = False   # whether the idle state's cluster has changed
+        self._fruitless = 0         # grows with plans that send nothing while an OSD needs space
+        self._is_doubtful = False   # whether the cluster has perhaps changed since
         self._backoff = Backoff()
         self._submitted = False
         #: shards without another place, by the last plan that was free to drain
@@ -150,8 +151,7 @@ class AutoPlanner:
                   noise: float, drain_only: bool, drain_has_work: bool) -> NextStep:
         """Decides, while nothing is executed: take up a plan, be idle, or make a plan.
 
-        `noise`: as in PlanBasis. `drain_has_work`: shards have come to an OSD that is being
-        drained.
+        `noise`: as in PlanBasis. `drain_has_work`: a plan may find shards to move off drained OSDs.
         """
         basis = self._observe(snapshot, settings, drain_only, excluded, noise)
         with self._lock:
@@ -199,8 +199,8 @@ class AutoPlanner:
                sleep_interval: float) -> Optional[_MadePlan]:
         """Returns the part of a plan that may still be carried out, or None.
 
-        Nothing of it may if the request has changed. While the topology does not settle, the
-        changes that it does not touch may.
+        Nothing of it may if it is too old, or if the request or the topology has changed. If the
+        topology keeps changing, the changes that it does not touch may.
         """
         age = self._clock() - ready.made_at
         if not 0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval):
@@ -303,9 +303,9 @@ class AutoPlanner:
         """
         now = self._observe(snapshot, settings, drain_only)
         if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
-            return _planning("the options have changed")
+            return _planning("the options have changed, or the window has closed")
         if execution.kind != STEER and self.is_steering_due(settings):
-            return _planning("the OSDs have changed: shards that are copied anyway come first")
+            return _planning("the cluster has changed: shards that are copied anyway come first")
         executed = self._executed
         if execution.sent_moves:
             self._fruitless = 0
@@ -327,7 +327,8 @@ class AutoPlanner:
 
     def _settle(self, execution: Execution, touched: List[PgChange],
                 change: str) -> Optional[Verdict]:
-        """Drops the touched changes while the topology settles. Returns None if others are left."""
+        """Drops the touched changes while the topology settles. Returns the state, None if others
+        are left."""
         is_void = len(touched) == len(execution.wanted)
         if is_void:
             self._end_pace()
@@ -373,8 +374,8 @@ class AutoPlanner:
     # -- making a plan -------------------------------------------------------------------------
 
     def _follows_drift(self, now: PlanBasis) -> bool:
-        """Returns True if only the data on OSDs has changed since the cluster was balanced, except
-        by our own moves, and no OSD is too full. A larger min_gain of an operator rules it out."""
+        """Returns True if only data on OSDs and our own moves have changed since the cluster was
+        balanced, and no OSD is nearfull. A min_gain of 0, or of _DRIFT_GAIN on, rules it out."""
         balanced, executed = self._balanced, self._executed   # commands reset them
         if balanced is None:
             return False
@@ -410,7 +411,7 @@ class AutoPlanner:
         def done(plan: Plan) -> None:
             with self._lock:
                 if generation != self._generation:
-                    return  # asked for before `off` or `on`
+                    return  # asked for before a `reset`
                 self._ready = _MadePlan(plan, basis, cooling_seconds, self._clock(), least_gain)
             self._wake()
         asked = basis.options
@@ -454,7 +455,7 @@ def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot)
 
 def _for_relief(snapshot: Snapshot, options: PlanOptions) -> PlanOptions:
     """Returns the options of a plan that only relieves the OSDs that need space, if there are any
-    and PGs are degraded or inactive: the throttle lets nothing else through then."""
+    and PGs are degraded or inactive: the throttle lets little else through then."""
     full = full_osds(snapshot)
     if not full or not blocked_pools(snapshot):
         return options

@@ -1,8 +1,8 @@
 """The loop of the serve thread: refresh, guards, plan, send, verify, idle.
 
-Commands only leave requests here. `round` reads the cluster and sends batches, in the serve thread.
-A round that something wakes early does no more than a summary of the cluster requires, and batches
-keep their distance.
+Commands begin and stop executions here, and leave requests. Only `round`, in the serve thread,
+reads the cluster and sends batches. A round that something wakes early reads a summary, and the
+whole cluster only if it has to. Batches keep their distance.
 """
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
-    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
+    COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
+    STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
 from .status import (
     AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
@@ -54,13 +54,13 @@ _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read a
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
 _SHORTEST_SECONDS = 1.0
 _TOLERANCE_SECONDS = 1.0
-#: The longest round while shards that are copied anyway may get other targets: they have to before
-#: they begin to arrive.
+#: The longest round while an option asks for steering: shards get other targets only before they
+#: begin to arrive.
 _STEERING_SECONDS = 15.0
-#: At most so many changes are sent at a time. No limit of movement binds changes that copy no
-#: data, and the monitors put a batch into one map.
+#: At most so many changes are sent at a time, or max_moves_per_round if that is more. No limit of
+#: movement binds changes that copy no data, and the monitors put a batch into one map.
 _MOST_CHANGES = 1000
-#: Seconds between two batches of a plan that moves nothing.
+#: Seconds between two batches of a plan that adds no copy (MOTIONLESS).
 _NEXT_SECONDS = 2.0
 #: The longest round while PGs that were sent are not seen to be active.
 _WATCHED_SECONDS = 60.0
@@ -139,7 +139,7 @@ class Balancer:
     # -- the status ----------------------------------------------------------------------------
 
     def _enter(self, outcome: Verdict, decided_on: Optional[ClusterSummary] = None) -> None:
-        """Enters a state, unless a command has stopped everything since the round began."""
+        """Enters a state, unless a stop since the round began has made the round void."""
         with self._status_lock:
             if self._stop_count == self._slot.stop_count:
                 self._change_state(outcome, decided_on)
@@ -207,7 +207,7 @@ class Balancer:
     # -- requests of commands ------------------------------------------------------------------
 
     def execute(self, name: str, plan: Plan) -> bool:
-        """Hands a plan to the loop. Returns False while another named plan is being executed.
+        """Hands a plan to the loop. Returns False while a named plan is being executed.
 
         Waits for the key-value store, as `off` does: the next mgr goes on with the plan.
         """
@@ -228,7 +228,10 @@ class Balancer:
         return True
 
     def switch_on(self, builtin_was_active: bool) -> None:
-        """Begins automatic balancing, once a built-in balancer just switched off has noticed."""
+        """Begins automatic balancing, and continues drains that `off` has paused.
+
+        A built-in balancer that was just switched off has time to notice that first.
+        """
         if self.drains.status.drains.is_paused:
             self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
@@ -244,8 +247,8 @@ class Balancer:
         """Stops all sending, by this mgr and by the next one, before it returns. Returns the name
         of the plan whose execution this ended, or None.
 
-        Waits for the key-value store, which is a commit of the monitors, and for nothing else: a
-        failover could undo an `off` that is not on disk.
+        Waits until a batch is handed over, which takes milliseconds, and for the key-value store,
+        which is a commit of the monitors: a failover could undo an `off` that is not on disk.
         """
         self._recover()
         self._automatic.reset()
@@ -260,7 +263,7 @@ class Balancer:
         return execution.name or None
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
-        """Stops sending of one kept plan, as `switch_off`. Returns None if it is not executed."""
+        """Stops the execution of one kept plan, as `switch_off`; None if there is none."""
         self._recover()
         execution = self._slot.stop(outcome, name)
         if execution is not None:
@@ -269,7 +272,7 @@ class Balancer:
         return execution
 
     def _stopped(self, state: Verdict, outcome: str) -> None:
-        """Enters the state after a command has stopped an execution, and stores that."""
+        """Enters the state after a command has stopped sending, and stores that."""
         with self._status_lock:
             self._change_state(state)
         self.publish()   # the store may take its time
@@ -285,13 +288,14 @@ class Balancer:
         """Changes the list for a command. On return it is stored."""
         self._recover()
         self.drains.replace(change, at_once=True)
+        self._drains_changed(STOPPED_BY_DRAIN_RM)
+
+    def _drains_changed(self, ending: str) -> None:
+        """Stops the automatic plan: the next one follows the new list. `ending`: of the episode if
+        nothing is left on the list, and balancing is off."""
         self._drain_ending = SWITCHED_OFF
         if not (self.drains.status.drains.names or self._settings().active):
-            self._drain_ending = STOPPED_BY_DRAIN_RM
-        self._drains_changed()
-
-    def _drains_changed(self) -> None:
-        """Stops the automatic plan: the next one follows the new list."""
+            self._drain_ending = ending
         self._automatic.reset()
         self._slot.stop(DRAIN_CHANGED, "")
         self.publish()
@@ -303,8 +307,8 @@ class Balancer:
         self._wake()
 
     def request_observation(self, at_rest: bool = False) -> None:
-        """Makes the loop read the cluster once, in any state, for a command whose view is too
-        old."""
+        """Requests one reading of the cluster, in any state, for a command whose view is too old:
+        see `ClusterObserver.request`."""
         if self.observer.request(at_rest):
             self._wake()
 
@@ -341,7 +345,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
-            # an OSD may withhold a PG since long
+            # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             if name is not None:
@@ -366,7 +370,7 @@ class Balancer:
     def _decide(self, settings: Settings) -> float:
         """Does the work of one round. Returns the seconds until the next one.
 
-        While a guard holds or nothing has changed, a summary of the cluster is enough.
+        While a guard holds or nothing has changed, a summary is enough to decide.
         """
         if settings != self._options:   # they are effective at once
             self._options = settings
@@ -396,7 +400,7 @@ class Balancer:
         return self._whole_round(summary, settings)
 
     def _round_while_off(self, settings: Settings) -> float:
-        """Refreshes the view, and sends nothing."""
+        """Refreshes the view if that is needed, and sends nothing."""
         is_watched = self.dispatcher.is_watched
         self._end_episode(self._drain_ending)
         self._drain_ending = SWITCHED_OFF
@@ -444,7 +448,7 @@ class Balancer:
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
         """Begins the wait for the next round. Returns the seconds until the loop wakes up, which
-        are fewer if an option asks for steering. `seconds`: until the state has more to say."""
+        may be fewer if an option asks for steering. `seconds`: until the state has more to say."""
         now = self._clock()
         delay = settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
@@ -467,7 +471,7 @@ class Balancer:
         return execution.kind == DRAIN and self.drains.is_running
 
     def _is_early(self) -> bool:
-        """Returns True if something has woken the loop before there is anything to do."""
+        """Returns True if something has woken the loop before its round or state was due."""
         now = self._clock()
         left = max(self._round.seconds_left(now), self._wait.seconds_left(now))
         return left > _TOLERANCE_SECONDS
@@ -529,17 +533,19 @@ class Balancer:
             self._batch.begin(self._clock(), snapshot.unsettled_seconds)
         self.dispatcher.observe(snapshot)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
-            self._drains_changed()   # this round still has the snapshot in which they are drained
+            # this round still has the snapshot in which they are drained
+            self._drains_changed(DRAINED_GONE)
         self.observer.update_view(snapshot, settings)
         snapshot = self._cancel_withheld(snapshot, settings)
         self.publish()
         return snapshot
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """Reads the cluster for the view alone, because a command has asked or data has moved.
+        """Reads the cluster for the view alone: a command has asked, data has moved, or PGs are
+        watched.
 
         Nothing is planned, and the loop goes on to compare the cluster with an older summary. Moves
-        to an OSD that withholds the PG are cancelled all the same.
+        to an OSD that withholds the PG are cancelled all the same, unless the module is off.
         """
         try:
             self._observe(summary, settings)
@@ -554,9 +560,9 @@ class Balancer:
         execution = self.execution
         if execution is None or self._is_off(settings):
             return snapshot
-        self._count_cancelled(execution, snapshot)   # nobody answered in time
+        self._count_cancelled(execution, snapshot)   # those without an answer in time
         dispatcher = self.dispatcher
-        # not changes that are still wanted, because no answer came or another mgr sent them
+        # changes without an answer are wanted anyway; rejected ones must not be wanted again
         pgids = in_the_way(snapshot, dispatcher.pending.entries).difference(
             execution.unanswered, dispatcher.rejected)
         if not pgids or dispatcher.backoff.seconds_left(self._clock()):
@@ -574,7 +580,7 @@ class Balancer:
         return newest
 
     def _count_cancelled(self, execution: Execution, snapshot: Snapshot) -> None:
-        """Puts moves that this osdmap has cancelled back into the plan, unless they had arrived."""
+        """Puts moves that this osdmap shows cancelled back into the plan, and counts them."""
         if not execution.cancelling:
             return
         dispatcher = self.dispatcher
@@ -588,7 +594,8 @@ class Balancer:
         """Cancels moves to OSDs that withhold the PG, unless the module is off. Returns the newest
         snapshot.
 
-        Each PG stays where its data is. So nothing has to be waited for, and no limit binds.
+        Each PG stays where its data is, so no limit of movement binds. Only the pause after a
+        batch of which the monitor took nothing delays this.
         """
         pgids = self.dispatcher.withheld(snapshot)
         self._withheld = {}
@@ -619,8 +626,8 @@ class Balancer:
 
     @contextmanager
     def _permit_back(self) -> Iterator[bool]:
-        """Context as `_permit` for a batch that cancels moves, beside the execution. Yields True
-        unless `off` has come."""
+        """Context as `_permit` for a batch that cancels moves, beside the execution. Yields False
+        if something was stopped since the round began, or if the module is off."""
         with self._slot.permit_sending(self._slot.execution):
             yield self._stop_count == self._slot.stop_count and not self._is_off(self._settings())
 
@@ -696,14 +703,14 @@ class Balancer:
 
     def _finish(self, execution: Execution, snapshot: Snapshot,
                 settings: Settings) -> Optional[Verdict]:
-        """Ends an execution that waits for nothing more. None: the loop goes on."""
+        """Ends an execution that waits for nothing more. None: the round takes its next step."""
         ending = self._ending(execution, settings)
         if not self._slot.end(execution, ending):
             return _COME_IN_BETWEEN
         if execution.name:
             self._end_episode(ending)
         elif execution.has_sent_nothing and execution.kind == STEER:
-            self._automatic.forget_steered()   # balancing plans otherwise
+            self._automatic.forget_steered()   # not idle: a plan for balance is another
         elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
@@ -716,8 +723,8 @@ class Balancer:
             return f"{DROPPED}: {execution.dropped[0][1]}"
         stalled = len(self.dispatcher.pending.entries)
         if stalled and not execution.is_motionless:
-            return (f"{DROPPED}: nothing of {stalled} PGs on their way has arrived for max_wait"
-                    f" ({int(settings.max_wait)} s)")
+            return (f"{DROPPED}: nothing of the PGs on their way ({stalled}) has arrived for"
+                    f" max_wait ({int(settings.max_wait)} s), or no whole copy of them is up")
         if not execution.dropped or not execution.name:
             return COMPLETED
         reasons = Counter([reason for _, reason in execution.dropped]).most_common(2)
@@ -740,8 +747,8 @@ class Balancer:
 
     def _wait_for(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                   settings: Settings) -> Optional[Verdict]:
-        """Returns the state if nothing may go now, None if the execution waits for nothing more.
-        Drops changes that have waited too long."""
+        """Returns the state while nothing may go, None if the execution waits for nothing more.
+        Drops changes that have waited too long, and all of a plan of kind STEER."""
         dispatcher = self.dispatcher
         if execution.kind == STEER:   # other plans may have to relieve what is full
             execution.apply(ExecutionUpdate(
@@ -829,7 +836,7 @@ class Balancer:
             self.observer.count_submitted()
             self.publish()
         sent = self.dispatcher.send(execution, batch, before, permit, is_submitted)
-        self._journal.settle_changes(sent)
+        self._journal.end_batch(sent)
         return sent
 
     @contextmanager
@@ -843,8 +850,8 @@ class Balancer:
 
     def _may_send(self, execution: Execution, settings: Settings, before: Snapshot,
                   drained: FrozenSet[int]) -> bool:
-        """Returns True if neither `off` nor another option or list of drains has come since the
-        round began."""
+        """Returns True if the execution is still asked for, and no other option and no drained OSD
+        of the snapshot has changed since the round began."""
         now = self._settings()
         if not self._is_asked_for(execution, now):
             return False
@@ -853,7 +860,7 @@ class Balancer:
         return self.drains.status.drains.osds.intersection(before.osds) == drained
 
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
-        """Returns the state while the next batch waits for nothing but a newer osdmap."""
+        """Returns the state while the next batch waits for nothing but a newer snapshot."""
         self._batch.end()
         self.observer.is_required = True
         return outcome._replace(seconds=seconds)
@@ -865,7 +872,7 @@ class Balancer:
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """Returns the state while moves of our own are in flight and nothing else needs to be done,
-        None if none are. Counts moves that the last mgr sent, although most are not pending
+        None if none can arrive. Counts moves that the last mgr sent, although most are not pending
         here."""
         count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
@@ -888,7 +895,7 @@ class Balancer:
     def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
         """Returns the state while no plan is worth making. Ends the episode unless moves of our own
-        are still in flight."""
+        are still in flight or the state is WAITING."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours

@@ -24,7 +24,7 @@ _OPTIONS = ("from_buckets", "to_buckets", "not_buckets")
 
 
 def osd_filter(settings: Settings) -> OsdFilter:
-    """Returns the filter of automatic plans."""
+    """Returns the filter by the options of the module."""
     return OsdFilter(settings.from_buckets, settings.to_buckets, settings.not_buckets)
 
 
@@ -98,7 +98,7 @@ def _stuck(code: str, why: str, option: str) -> Verdict:
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
-    """Returns which pools and OSDs the options leave out, one sentence for each option."""
+    """Returns which pools and OSDs the options leave out, in sentences."""
     found: List[str] = []
     if settings.pool_ids is not None:
         others = set(snapshot.pools) - settings.pool_ids
@@ -128,7 +128,7 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
 
 
 def _given(settings: Settings, options: Sequence[str]) -> List[str]:
-    """Returns the options that name anything."""
+    """Returns the options that are set."""
     return [option for option in options if getattr(settings, option) is not None]
 
 

@@ -29,7 +29,7 @@ def withheld_changes(snapshot: Snapshot, rows: NewestFirst,
     """Returns the changes that cancel moves of withheld PGs, if an OSD loses the PG that does not
     hold it. `snapshot`: with the holders that the log of changes knows."""
     def is_chosen(row: ChangeRow) -> bool:
-        return row.pgid in pgids and not row.takes_back
+        return row.pgid in pgids and not row.cancels_withheld
     found = []
     for change in cancel_plan(_undrained(snapshot), rows, is_chosen).plan.changes:
         pg = snapshot.pgs[change.pgid]

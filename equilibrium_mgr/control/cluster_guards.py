@@ -94,8 +94,8 @@ def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict
 class ClusterGuards:
     """The guards since the mgr became active, which is when `start_delay` begins.
 
-    After the built-in balancer was switched off, nothing is sent for one round of its own. It reads
-    its option once a round, and may send one more batch.
+    After the built-in balancer was switched off, only `freeze` and `cancel` send anything for one
+    round of its own. It reads its option once a round, and may send one more batch.
     """
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
@@ -130,7 +130,7 @@ class ClusterGuards:
             now, self._builtin_grace.seconds_left(now))
 
     def observe_builtin(self, is_active: bool) -> None:
-        """Begins the grace when the built-in balancer is off for the first time.
+        """Begins the grace when the built-in balancer is found off after it was on.
 
         Rounds that check no guard call this as well: an operator may switch it off by hand, and
         equilibrium on a moment later.

@@ -108,8 +108,8 @@ class DrainControl:
                 stuck=tuple([one for one in stuck.shards if one.osd in drained]))
 
     def drains_only(self, settings: Settings) -> bool:
-        """Returns True if only drains may be planned: automatic balancing is off, outside its
-        window or limited to some of the data, and drains are not."""
+        """Returns True if the next plan only drains OSDs: automatic balancing is off, or drains
+        have work and balancing is outside its window or limited to some of the data."""
         if not self.is_running:
             return False
         if not settings.active:

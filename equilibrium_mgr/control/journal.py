@@ -1,12 +1,12 @@
 """The journal: the state that must outlive the process, in the key-value store, and the history.
 
-It stores which named plan is being executed, the episode, the log of changes, measured sizes, the
-drained OSDs, and the history.
+It stores which named plan is being executed, the episode, the log of changes, measured sizes and
+rejections, the drained OSDs, and the history.
 
 An episode of balancing is stored while it lasts, so that the next mgr goes on counting. An outcome
 is a word, with a reason after it if there is one, as in 'dropped: its pool is gone'. Automatic
-balancing ends in an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry
-last.
+balancing ends in an idle state, 'balanced' or 'stuck', unless something stops it. The history is
+bounded, the newest entry last.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INTERRUPTED = "interrupted"
 UNKNOWN = "unknown"
 #: Ratio of an OSD's size: its report differs by less from the prediction once all data has arrived
 #: and been deleted.
-_SETTLED_RATIO = 0.001
+_ARRIVED_RATIO = 0.001
 _LONGEST_TEXT = 300
 
 
@@ -94,7 +94,7 @@ def _measured(view: Optional[ClusterView], predicted: Mapping[str, float],
     if view.moving.shards:
         return INTERRUPTED
     for name, ratio in predicted.items():
-        if abs(after.get(name, ratio) - ratio) >= _SETTLED_RATIO:
+        if abs(after.get(name, ratio) - ratio) >= _ARRIVED_RATIO:
             return INTERRUPTED
     return ARRIVED
 
@@ -112,12 +112,13 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
 COMPLETED = "completed"     # all of the plan that could be sent was sent, and has arrived
 STOPPED = "stopped"         # by a command or an option
 SUPERSEDED = "superseded"   # another plan takes its place
-DROPPED = "dropped"         # nothing of it could be sent, or nothing arrived
+DROPPED = "dropped"         # nothing of it could be sent, nothing arrived, or it was lost
 
 STOPPED_BY_OFF = f"{STOPPED}: by 'ceph equilibrium off'"
 STOPPED_BY_RM = f"{STOPPED}: by 'ceph equilibrium rm'"
 STOPPED_BY_DRAIN_RM = f"{STOPPED}: by 'ceph equilibrium drain rm'"
-DRAIN_CHANGED = f"{SUPERSEDED}: other OSDs are to be drained"
+DRAINED_GONE = f"{DROPPED}: the drained OSDs are gone or have a new disk"
+DRAIN_CHANGED = f"{SUPERSEDED}: the list of drained OSDs has changed"
 SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
 
 #: Codes of outcomes, for programs.
@@ -133,7 +134,8 @@ def outcome_code(outcome: str) -> str:
 
 
 def outcome_reason(outcome: str) -> str:
-    """Returns the reason that an outcome in words has after its code, '' if it has none."""
+    """Returns the reason after the code of an outcome in words, '' without one; the outcome itself
+    if it begins with no code."""
     word, _, reason = outcome.partition(": ")
     return reason if word in OUTCOMES else outcome
 
@@ -142,7 +144,7 @@ MOST_ENTRIES = 100
 
 
 def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Returns the entries with one more. Drops the oldest if there are too many."""
+    """Returns the entries with one more. Drops the oldest if there are too many or too long."""
     grown = (entries + [entry])[-MOST_ENTRIES:]
     while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
         grown = grown[1:]
@@ -180,7 +182,7 @@ def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
             sent.in_flight[pgid] = at, row.epoch
         elif row.kind == UNDO:
             sent.made_way[pgid] = at
-        if row.takes_back:
+        if row.cancels_withheld:
             sent.withheld[pgid] = at, {osd for _, osd in set(row.before) - set(row.after)}
     return sent
 
@@ -192,8 +194,8 @@ def _execution(plan: str, now: float) -> Dict[str, Any]:
 class Journal:
     """The state for the next mgr. Every call takes one lock.
 
-    The serve thread ends each round with `write`. `off`, `execute` and `drain` store before they
-    answer.
+    The serve thread ends each round with `write`. `off`, `execute`, `rm` and `drain` store before
+    they answer.
     """
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger,
@@ -211,8 +213,8 @@ class Journal:
             Optional[str], Sequence[ChangeRow], Mapping[str, Any], Mapping[str, Any]]:
         """Reads everything, once. A garbled value counts as absent.
 
-        The last mgr stored its state no more often than every `sleep_interval` seconds, and moved
-        no PG again for `cooldown` seconds.
+        `sleep_interval`: the last mgr has stored its state so many seconds apart, or fewer.
+        `cooldown`: it moved no PG again for so many seconds.
 
         Returns the name of the plan whose execution was under way, or None; the recent rows of the
         log, the oldest first, which may not have been sent; measured sizes and rejections; and the
@@ -295,7 +297,7 @@ class Journal:
             self._log.exception("the cluster log does not take: %r", line)
 
     def stop(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
-        """Ends the episode and deletes the execution, for `off`. On return both are stored."""
+        """Ends the episode and deletes the execution, for commands. On return both are stored."""
         with self._lock:
             self.end(outcome, now, view)
             self._store.put(EXECUTION, None)
@@ -360,14 +362,14 @@ class Journal:
             self.changes.append(rows, now)
             self._store.flush()
 
-    def settle_changes(self, sent: Optional[SentBatch]) -> None:
+    def end_batch(self, sent: Optional[SentBatch]) -> None:
         """Ends that batch in the log, by the snapshot after it. None: nothing was sent."""
         with self._lock:
             if sent is None:
-                self.changes.settle((), {})
+                self.changes.end_batch((), {})
                 return
             pgids = {change.pgid for change in sent.handed_over}
-            self.changes.settle(pgids, sent.snapshot.upmap_items, sent.snapshot.epoch)
+            self.changes.end_batch(pgids, sent.snapshot.upmap_items, sent.snapshot.epoch)
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
         """Counts the shard moves and bytes of a batch. Below 0: they were cancelled and stay

@@ -1,7 +1,7 @@
 """What an automatic plan rests on (`PlanBasis`), and why a new plan is needed (`why_new`).
 
-A difference of one per cent is noise. An OSD that is down but in changes nothing: its data stays
-where it was, and guards keep moves away from it.
+Small differences of utilization are noise. An OSD that is down but in changes nothing: its data
+stays where it was, and guards keep moves away from it.
 """
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class PlanBasis(NamedTuple):
     items: Mapping[str, UpmapItems]          # pgid → its upmap items
     down_osds: FrozenSet[int]                # that are in
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
-    unknown_pgs: int                         # PGs whose size nobody knows
-    held_pgs: int                            # PGs that stay until somebody lets them go
+    unknown_pgs: int                         # PGs of unknown size, or on OSDs of unknown usage
+    held_pgs: int                            # PGs that stay until their reason is LIFTED
     fullness: Fullness
     noise: float                             # mean difference of utilizations between two reports
 
     @property
     def unsettled(self) -> Tuple[Any, ...]:
-        """The part of the topology that may flap. What a command sets need not settle."""
+        """The part of the topology that has to settle. Full ratios and drains need not."""
         return self.osds, self.pools
 
     def touched(self, later: PlanBasis, changes: Sequence[PgChange]) -> List[PgChange]:
@@ -157,7 +157,7 @@ def options_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
 
 
 def fullness_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
-    """Returns a clause if an OSD is too full now: no plan has tried to help it."""
+    """Returns a clause if another OSD is too full than then: no plan has tried to help it."""
     is_fuller = (now.fullness.nearfull > then.fullness.nearfull
                  or now.fullness.backfillfull > then.fullness.backfillfull)
     if is_fuller or _newly_nearfull(then, now.utilization, now.full_ratios[2]):
@@ -191,7 +191,7 @@ def _osd_change(old: Optional[Tuple[Any, ...]], new: Optional[Tuple[Any, ...]]) 
         return "is in again" if new[0] else "is out"
     if old[1] != new[1]:
         return "has another weight"
-    return "has another place in the CRUSH map"
+    return "has another class, weight or place in the CRUSH map"
 
 
 def data_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
@@ -278,7 +278,7 @@ class Progress(NamedTuple):
         return None
 
     def _predicted(self, then: PlanBasis) -> Dict[int, float]:
-        """Returns the utilization of each OSD once everything has arrived and is deleted."""
+        """Returns the utilization of OSDs once all has arrived, and what has left is deleted."""
         predicted = {}
         for number, osd in self.snapshot.osds.items():
             if osd.up and number in then.utilization:
@@ -320,7 +320,7 @@ def _drift_clause(osd: int, utilization: Mapping[int, float], then: PlanBasis) -
             f" {100.0 * then.utilization[osd]:.1f} %")
 
 
-#: Checks of a plan that was made and is not executed yet.
+#: Checks of a plan from its making on, whether it is executed yet or not.
 PLAN_CHECKS: Sequence[Tuple[str, Check]] = (
     (AT_ONCE, request_change),
     (SETTLED, topology_change))

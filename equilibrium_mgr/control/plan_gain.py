@@ -65,7 +65,7 @@ def _lower_maximum(plan: Plan, _: Snapshot, min_gain: float) -> Optional[str]:
 
 
 def _free_space(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """Returns the gain for a pool, as a ratio of the bytes that it holds and could hold."""
+    """Returns the gain in free space of a pool, if it is min_gain of what fits into it."""
     small = {pool.name for pool in snapshot.pools.values() if _is_small(pool, snapshot)}
     for name, before in sorted(plan.before.pools.items()):
         after = plan.after.pools.get(name)

@@ -9,7 +9,7 @@ from ..runtime.waiting import WaitTimer
 #: from the first change of a series on, whose changes are no further apart than that.
 SETTLE_SECONDS = 60.0
 _LONGEST_SETTLE_SECONDS = 300.0
-#: At most, while an OSD needs space.
+#: The longest wait while an OSD needs space.
 _URGENT_SECONDS = 45.0
 
 

@@ -112,7 +112,8 @@ class BalancerStatus(NamedTuple):
     def as_of(self, summary: ClusterSummary) -> BalancerStatus:
         """Returns the status, corrected if a newer summary contradicts its state.
 
-        The loop acts on it with its next round; if it is balanced or stuck, within ten minutes.
+        The loop acts on it with its next round; if it is balanced or stuck, within ten minutes or
+        one round.
         """
         empty: FrozenSet[int] = frozenset()
         if self.view is not None and _is_same_map(self.view.snapshot, summary):
@@ -165,7 +166,7 @@ class BalancerStatus(NamedTuple):
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
-    """Returns True if CRUSH maps all PGs as in the snapshot."""
+    """Returns True if the CRUSH map, the pools and the states of OSDs are the same."""
     if snapshot.crush_version != summary.crush_version:
         return False
     if snapshot.pools.keys() != summary.pools.keys():

@@ -53,7 +53,7 @@ def _order_violation(levels: Sequence[FailureDomain], members: Sequence[int]) ->
 
 
 def _fits(levels: Sequence[FailureDomain], members: Tuple[int, ...], positions: int) -> bool:
-    """Returns True if the members fit into so many positions so that strides share no bucket.
+    """Returns True if the members fit into so many positions without a bucket that strides share.
 
     One stride is shorter if the positions cannot be divided evenly. Nobody knows which one, so each
     has places for a whole stride.

@@ -66,8 +66,8 @@ def resolved_num(num: int, pool_size: int) -> int:
 def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     """Splits a rule's dump into its take blocks for a pool of `pool_size` shards.
 
-    Raises UnsupportedRule for steps except take, choose*, emit and the tuning steps, for rules
-    that do not end at OSDs, and for rules that place too few shards.
+    Raises UnsupportedRule for unknown steps, for an emit without a take, and for choose steps of no
+    bucket or below OSDs. Also for rules that do not end at OSDs, or that place too few shards.
     """
     is_msr = rule.get("type") in (MSR_FIRSTN, MSR_INDEP)
     blocks: List[TakeBlock] = []

@@ -2,10 +2,10 @@
 
 The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20). They
 are more lenient than CRUSH in places: they do not check the number of shards per bucket of a
-`choose` step. They are stricter in others: they count buckets over the whole up set, so they always
-reject nested and hybrid `choose` rules. In MSR rules the monitor only reads takes, each for one
-position. It never rejects rules with one take, and always rejects rules with two, unless their
-first positions are where the takes want them.
+`choose` step. They are stricter in others: they count buckets over the whole up set, so they reject
+what most nested and hybrid `choose` rules place. In MSR rules the monitor only reads takes, each
+for one position. If there is one take, it allows all OSDs that have weight under it. If there are
+two, it rejects all up sets whose first positions are not where the takes want them.
 """
 from __future__ import annotations
 

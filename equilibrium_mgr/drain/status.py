@@ -90,7 +90,7 @@ class DrainStatus(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()        # of the last plan
     stop_check: Optional[StopCheck] = None     # of the empty OSDs; None: not known
     down: FrozenSet[int] = frozenset()         # OSDs of the list, at the last refresh
-    is_lacking: bool = True                    # True if some PG might lack a copy then
+    is_lacking: bool = True                    # True unless no PG lacked a copy of one of `down`
     epoch: Optional[int] = None                # of the osdmap at the last refresh
     is_old: bool = False                       # True if the osdmap has changed since
 

@@ -28,7 +28,7 @@ _CHANGES_A_PIECE = 40   # about a millisecond
 #: Obstacles of an OSD that end soon. A change waits for these and is dropped for the others.
 _TRANSIENT_OBSTACLES = frozenset(("down", "without statistics"))
 
-#: The larger part of the shards of a change comes first (negative), then its place in the plan.
+#: (minus the ratio of the lost shards that leave OSDs above nearfull, place in the plan, change)
 _Rank = Tuple[float, int, PgChange]
 
 
@@ -115,10 +115,10 @@ def _reserve(state: ThrottleState, candidate: Candidate, verdict: Verdict) -> No
 
 
 def _leave_time_to_steps(state: ThrottleState, found: Decision, urgent: Mapping[str, int]) -> None:
-    """Delays a batch that has fewer PGs than are in flight, while a pg_num changes.
+    """Delays a batch that has fewer PGs than we have in flight, while a pg_num changes.
 
     Each osdmap makes PGs peer, and the steps of pg_num wait for that. So fewer osdmaps, of more
-    changes each, let them get on. Urgent and cancelling changes are not delayed.
+    changes each, let them get on. A batch with an urgent or cancelling change is not delayed.
     """
     snapshot = state.snapshot
     for change in found.send:

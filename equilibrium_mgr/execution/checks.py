@@ -3,7 +3,7 @@
 Each check takes the state of the round and a candidate, and returns a Verdict with its figures if
 the change has to wait, else None. The first Verdict counts, so the order of CHECKS is the order in
 which reasons are named: conditions of the pool, the PG and its OSDs, then reservations for urgent
-changes, then the limits. `explain PGID OSD` asks them all.
+changes, then the limits. `explain PGID OSD` asks all except those of a batch.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def binding_reason(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovab
 
 
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Delays a PG that moves: until it has arrived its sources hold the only copies."""
+    """Delays a PG that moves: until it has arrived its sources still hold shards of it."""
     pgid = candidate.change.pgid
     if not candidate.pg.is_moving and pgid not in state.limits.in_flight:
         return None
@@ -72,7 +72,7 @@ def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verd
 
 
 def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Delays for a target that is down, out, destroyed or without statistics
+    """Delays for a target that is down, out, destroyed, drained or without statistics
     (Osd.unusable_reason)."""
     for osd in candidate.gains:
         obstacle = state.snapshot.osds[osd].unusable_reason()
@@ -193,8 +193,8 @@ def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Op
 
 
 def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Delays a change that would misplace more than max_misplaced_ratio less a margin. For relief
-    of OSDs above backfillfull the limit is urgent_misplaced_ratio, if that is higher.
+    """Delays a change if more than max_misplaced_ratio less a margin would be misplaced with it.
+    For relief of OSDs above backfillfull the limit is urgent_misplaced_ratio, if that is higher.
 
     PGs that wait for space do not count against relief of full_osds. If nothing is misplaced, one
     change may go although it alone exceeds the limit.
@@ -225,7 +225,7 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Verdict]:
     """Delays a change if max_backfills_per_osd shards are in flight to one of its targets, or as
     many from one of its sources. If urgent_misplaced_ratio is set, any number may leave an OSD
-    above backfillfull."""
+    above backfillfull. A change alone at its OSDs may go."""
     most = state.settings.max_backfills_per_osd
     if not most or _is_alone(state, candidate):
         return None

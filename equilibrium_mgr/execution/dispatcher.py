@@ -34,7 +34,7 @@ from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
-#: PGs whose pool was blocked for max_wait are left alone for so many seconds.
+#: PGs whose pool was blocked for max_wait are left alone for so many seconds at most.
 _BLOCKED_SECONDS = 600.0
 _OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before other threads have their turn
 #: Osdmaps that are read before a batch if they keep coming.
@@ -147,7 +147,7 @@ class UpmapDispatcher:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     def _observe_activity(self, snapshot: Snapshot) -> None:
-        """Notes since when PGs are not seen to be active that were sent."""
+        """Notes since when PGs that were sent, or that move, are not seen to be active."""
         entries = self.pending.entries
         pgs = snapshot.pgs
         now = snapshot.taken_at
@@ -172,8 +172,8 @@ class UpmapDispatcher:
                             for pg in waiting if silent.isdisjoint(pg.acting[:1])}
 
     def withheld(self, snapshot: Snapshot) -> FrozenSet[str]:
-        """Returns the PGs that an OSD withholds because it has too many, by its own value of
-        osd_max_pg_per_osd_hard_ratio. They are inactive until their upmap items are removed."""
+        """Returns the PGs that an OSD seems to withhold because it has too many, by its own value
+        of osd_max_pg_per_osd_hard_ratio. They stay inactive while it is in their up set."""
         found = set()
         for pgid, since in self._activating.items():
             pg = snapshot.pgs.get(pgid)
@@ -396,7 +396,8 @@ class UpmapDispatcher:
         return ()
 
     def _is_disturbed(self, before: Snapshot, now: Snapshot) -> bool:
-        """Returns True if a limit of all moves differs, or others have moved PGs."""
+        """Returns True if a full ratio is lower, an OSD is down, a pool differs, or others have
+        misplaced more copies."""
         if _are_limits_lower(before, now) or _is_osd_down(before, now):
             return True
         # PGs of a new or changed pool peer, and copies of a deleted one count no more
@@ -474,8 +475,8 @@ class UpmapDispatcher:
         if result.sent:
             self.backoff.succeeded()
             return
-        # a single rejection is about the PG, a whole batch of them about the monitor, unless it
-        # drops upmap items because OSDs have changed
+        # a rejection beside kept changes is about its PG; if nothing was kept it is about the
+        # monitor, unless that drops upmap items because OSDs have changed
         topology = topology_of(before.crush_version, before.osds)
         if topology == topology_of(snapshot.crush_version, snapshot.osds):
             self.backoff.failed(self._clock())
@@ -498,7 +499,7 @@ def _is_unheard_of(pg: Pg, snapshot: Snapshot) -> bool:
     """Returns True if nobody has reported the PG to this mgr, although its OSDs report, and the
     target of an upmap item is its primary.
 
-    A PG that activates with all its OSDs in the acting set has arrived, perhaps: it stays.
+    A PG that has reported does not count: if it activates with all its OSDs, it may have arrived.
     """
     if pg.immovable is not NO_STATISTICS or pg.acting != pg.up or pg.is_moving:
         return False

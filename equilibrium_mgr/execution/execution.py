@@ -29,7 +29,8 @@ _LONGEST_SECONDS = 600.0
 class Stall:
     """A stopwatch over observations. Times are seconds since the epoch.
 
-    A new one takes its place when something was sent, or when a guard forbade all sending.
+    A new one takes its place when something was sent, when a guard forbade all sending, or while
+    PGs of a named plan cool down.
     """
 
     def __init__(self) -> None:
@@ -38,8 +39,8 @@ class Stall:
         self._to_come = 0     # at the last observation
 
     def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
-        """Notes an observation at which nothing could be sent. Returns for how many seconds that
-        has been so.
+        """Notes an observation at which nothing could be sent, or nothing had arrived. Returns for
+        how many seconds that has been so.
 
         `throttled`: the plan waits for arrivals. Then the stall begins again when `to_come` falls,
         which is object copies or bytes. `sleep_interval`: seconds between rounds.
@@ -230,7 +231,7 @@ class Execution:
 
     @property
     def is_unguarded(self) -> bool:
-        """True if flags do not stop it."""
+        """True if neither flags nor the built-in balancer stop it."""
         return self.kind in UNGUARDED
 
     @property
@@ -295,7 +296,7 @@ class ExecutionSlot:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        #: how often a command has stopped everything, or the automatic plan. A round that began
+        #: how often all sending, the automatic plan or a named one was stopped. A round that began
         #: before that is void
         self.stop_count = 0
         self.execution: Optional[Execution] = None
@@ -303,8 +304,8 @@ class ExecutionSlot:
 
     def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
         """Starts an execution. Returns False if there is one, unless a named one takes the place of
-        an automatic one. Returns False as well if a command has stopped everything since the loop
-        has read `stop_count`."""
+        an automatic one. Returns False as well if something was stopped since the loop has read
+        `stop_count`."""
         with self._lock:
             present = self.execution
             if present is not None and (present.name or not execution.name):

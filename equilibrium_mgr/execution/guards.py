@@ -193,8 +193,8 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Set[int]]:
-    """Returns pool id → OSDs that its rule may use. If the rule of a pool in `own` is not
-    supported, these are the OSDs that hold its PGs."""
+    """Returns pool id → OSDs that its rule may use. If a rule is not supported, these are the OSDs
+    that hold the PGs of a pool in `own`, and none of another pool."""
     by_rule: Dict[int, Set[int]] = {}
     osds: Dict[int, Set[int]] = {}
     unknown = set()

@@ -6,7 +6,8 @@ has rejected them, in pg_cooldown, or because automatic plans leave them alone.
 The module leaves a PG alone only for some time. A change that the monitor refused by an error (a
 quorum, capabilities, a pool in the making) is tried again some minutes later. If the monitor said
 yes and dropped the items, it is tried again after an hour, and after twice as long each further
-time; so is a pool that was stopped. A PG on an OSD that needs space waits for a fraction of that.
+time, a day at most; so is a pool that was stopped. A PG on an OSD that needs space waits for a
+fraction of that. A PG that an OSD withheld waits for a day.
 """
 from __future__ import annotations
 
@@ -187,7 +188,7 @@ def _group(rows: Sequence[Tuple[int, Verdict]]) -> WaitingGroup:
         reason=first.reason)
 
 
-#: A rejection older than this is not reported any more, but still holds.
+#: A rejection older than this is not reported any more, but may still hold.
 RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again. Below RECENT_SECONDS, so that a change that
 #: is refused again and again is reported without a gap.
@@ -210,7 +211,7 @@ def retry_seconds(tries: int) -> float:
 
 
 class Rejection(NamedTuple):
-    """Why the monitor did not keep a PG's upmap items."""
+    """Why the monitor did not keep a PG's upmap items, or an OSD did not take the PG."""
 
     reason: str
     #: fingerprint of the osdmap that it holds for (`topology_of`); of options if it was withheld
@@ -236,7 +237,8 @@ class Rejection(NamedTuple):
         return self.at + self.seconds
 
     def is_remembered(self, now: float) -> bool:
-        """Returns True if it still counts for later rejections: twice as long as it holds."""
+        """Returns True if it still counts for later rejections: twice as long as it holds, and
+        RECENT_SECONDS at least. A withheld PG counts as long as it holds."""
         if self.withheld_by:
             return now < self.until
         return now - self.at < max(RECENT_SECONDS, 2.0 * self.seconds)
@@ -273,7 +275,7 @@ def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
     return found
 
 
-def held(items: Items, now: float) -> Items:
+def active_rejections(items: Items, now: float) -> Items:
     """Returns the rejections that keep PGs where they are now."""
     return {pgid: item for pgid, item in items.items() if now < item.until}
 
@@ -303,14 +305,14 @@ def restored(rows: Iterable[Any], now: float) -> Items:
 
 
 class Cooldown:
-    """pgid → when its upmap items were sent, in seconds since the epoch."""
+    """pgid → when its wait began, in seconds since the epoch: usually as its items were sent."""
 
     def __init__(self) -> None:
         #: replaced whole, never edited: commands read it from another thread
         self.moved: Mapping[str, float] = {}
 
     def start(self, pgids: Iterable[str], now: float) -> None:
-        """Starts the cooldown of PGs that have been sent, or starts it again."""
+        """Starts the wait of PGs, or starts it again."""
         self.moved = {**self.moved, **dict.fromkeys(pgids, now)}
 
     def observe(self, now: float, pgids: Container[str]) -> None:
@@ -318,7 +320,7 @@ class Cooldown:
         self.moved = {pgid: min(at, now) for pgid, at in self.moved.items() if pgid in pgids}
 
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
-        """Returns pgid → seconds left, at most `seconds`, of PGs whose cooldown is not over."""
+        """Returns pgid → seconds left, at most `seconds`, of PGs whose wait is not over."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
 
@@ -365,7 +367,7 @@ def excluded_pgs(snapshot: Snapshot, full: FrozenSet[int], found: Iterable[Exclu
 
     `full`: OSDs that need space. Their PGs wait for a fraction of the time, and not at all for
     pg_cooldown or because of their pool. PGs on OSDs above nearfull or on drained OSDs do not wait
-    for pg_cooldown either. An OSD that withheld a PG would withhold it again.
+    for pg_cooldown either. PGs that an OSD withheld wait in full: it would withhold them again.
     """
     nearfull = {
         osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}

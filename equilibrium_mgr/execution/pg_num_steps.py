@@ -44,7 +44,7 @@ def needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
 
 
 def _next_pairs(snapshot: Snapshot, pool: Pool) -> List[Pg]:
-    """Returns the PGs of the next pairs of a merge. Their OSDs are reserved."""
+    """Returns the PGs of the next pairs of a merge; none if it stands still."""
     if snapshot.taken_at - pool.stepped_at >= STEP_SECONDS:
         return []
     found: List[Pg] = []

@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
     gains: Tuple[int, ...]        # OSDs that get a shard
     losses: Tuple[int, ...]       # OSDs that lose one
     relieves: Optional[int] = None   # the OSD above nearfull that it relieves urgently
-    moves_nothing: bool = False   # it copies no shard (plan/model.py)
+    moves_nothing: bool = False   # it copies no further shard (plan/model.py)
     redirects: bool = False       # it copies only shards that are copied anyway (the same)
 
     @property
@@ -249,7 +249,7 @@ class ThrottleState:
         """Returns the number of PG shards on an OSD, including those moving to or from it.
 
         Uses the OSD's own count plus the incoming shards if that is higher. The OSD also counts
-        PGs that it still deletes, and may count incoming shards twice.
+        PGs that it still deletes. The sum may count incoming shards twice.
         """
         if self._shards is None:
             self._shards = _count_shards(self.snapshot)

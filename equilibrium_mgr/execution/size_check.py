@@ -29,7 +29,7 @@ from .outcomes import retry_seconds
 
 
 #: Seconds after its last arrival after which an OSD has reported and compacted its new shards.
-_SETTLE_SECONDS = 600.0
+_WATCH_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # before it gives way again
 #: An excess must last so many seconds. An OSD reports every few seconds, and the mgr gets that up
 #: to a minute late.
@@ -136,9 +136,9 @@ class SizeCorrections:
         for number, watch in sorted(self._watches.items()):
             if any(pgid in pending for pgid in watch.pgids):
                 watch.last_coming_at = now
-            is_settling = 0.0 <= now - watch.last_coming_at < _SETTLE_SECONDS
+            is_watched = 0.0 <= now - watch.last_coming_at < _WATCH_SECONDS
             osd = snapshot.osds.get(number)
-            if osd is None or not is_settling:
+            if osd is None or not is_watched:
                 del self._watches[number]
                 continue
             reports = osd.has_statistics and number not in snapshot.stale_osds
@@ -228,10 +228,10 @@ class SizeCorrections:
         self.stopped = {pool: found for pool, found in self.stopped.items() if pool not in pools}
 
     def _prune(self, pools: FrozenSet[int], now: float) -> None:
-        """Lets pools go on if their shards, tried again, took the predicted bytes.
+        """Lets pools go on if the time in which a few of their shards went has shown no excess.
 
-        Forgets deleted pools, whose ids are never used again. Forgets corrections that are a week
-        old: a wrong one must not stay for ever, and a right one is measured again.
+        Forgets deleted pools, whose ids are never used again. Forgets all corrections when the
+        newest is a week old: a wrong one must not stay for ever, a right one is measured again.
         """
         self.stopped = {pool: found for pool, found in self.stopped.items()
                         if pool in pools and now < found.until + found.seconds}

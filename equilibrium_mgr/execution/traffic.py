@@ -1,8 +1,7 @@
 """Shards in flight at each OSD, and their bytes still to be copied.
 
 Until a PG has peered its acting set still equals its up set, so the snapshot does not show the
-moves that were sent a moment ago. The pending moves do. `unseen` is the only function that
-combines both.
+moves that were sent a moment ago. The pending moves do: `unseen` yields those that it lacks.
 """
 from __future__ import annotations
 

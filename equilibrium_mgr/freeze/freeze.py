@@ -1,8 +1,9 @@
 """The pin of one remapped PG: the up set nearest to its holders that upmap items can express.
 
 A pinned shard is wanted where it is, so that it does not move. If not all shards of a PG can be
-pinned, as many as possible are, and the others move as before. Upmap items cannot express an
-exchange of OSDs between shards; one of these shards may go to another OSD so that the others stay.
+pinned, as many as the search finds are, and the others move as before. Upmap items cannot express
+an exchange of OSDs between shards; one of these shards may go to another OSD so that the others
+stay.
 Shards are pinned only to OSDs of the acting set, because these certainly have the data, in
 any history since the PG was clean.
 
@@ -200,7 +201,7 @@ class _Search:
         """Returns (an up set, the number of shards that it pins, at least `least`), or None.
 
         One of the shards that exchange their OSDs goes to another OSD. Returns None if no shard
-        can, or the shards do more than exchange OSDs.
+        can, if the shards do more than exchange OSDs, and in replicated pools.
         """
         free = self._free() if self._positional else []
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
@@ -216,7 +217,7 @@ class _Search:
         return None
 
     def _free(self) -> List[Held]:
-        """Returns the shards that may stay on their OSDs, each without the others."""
+        """Returns the shards that may stay on their OSDs, each taken alone."""
         pg = self._pg
         free: List[Held] = []
         if len(pg.acting) == len(pg.up):

@@ -1,4 +1,4 @@
-"""Reads from the mgr, sends through it, and switches the built-in balancer."""
+"""Reads from the mgr, sends through it, and switches the built-in balancer off."""
 from __future__ import annotations
 
 import errno
@@ -392,7 +392,7 @@ class Gateway:
         return found
 
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[Tuple[PgChange, CommandResult]]:
-        """Sends all commands at once, so that one epoch has all of them; waits for nothing."""
+        """Sends all commands at once, so that one epoch can have all of them; waits for nothing."""
         return [(change, self._send(_command(change))) for change in changes]
 
     def collect_replies(self, requests: Sequence[Tuple[PgChange, CommandResult]],
@@ -519,7 +519,8 @@ class Gateway:
         return list(self._pool_rows.values())
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
-        """Reads all statistics of every PG if those of the pools show that they have changed."""
+        """Reads all statistics of every PG at first and once a day; within the day, at most once an
+        hour, if the pools have changed or some are missing."""
         now = self._clock()
         totals: _PoolTotals = {}
         for pool in pool_stats:

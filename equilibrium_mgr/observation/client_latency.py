@@ -11,7 +11,7 @@ from typing import Callable, Collection, Deque, Dict, Mapping, NamedTuple, Optio
 
 #: The last minutes, in seconds.
 RECENT_SECONDS = 300.0
-#: An OSD without moves for so many seconds is quiet: its ops in that time are compared with later.
+#: An OSD without moves for so many seconds is quiet: its later ops are compared with those of then.
 _QUIET_SECONDS = 3600.0
 #: At most so many OSDs are read at a time: a sample shows as much.
 _MOST_OSDS = 50
@@ -26,7 +26,7 @@ class ClientLatency(NamedTuple):
 
     osds: int                  # whose ops these are
     recent: Optional[float]    # of the last minutes
-    before: Optional[float]    # of the time without moves before: an hour, or since the OSD started
+    before: Optional[float]    # before these moves: of an hour or more, or since it started
 
 
 class _Quiet(NamedTuple):

@@ -431,7 +431,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
 
     Shards in flight stay as in the snapshot, and so does the predicted usage of their OSDs: nobody
     knows how many of the new bytes there are of clients. `map_fields`: of the newest osdmap, as
-    `map_fields` of snapshot/osds.py returns them.
+    `map_fields` of snapshot/osds.py returns them; without them flags and full ratios stay.
     """
     snapshot = view.snapshot
     pool_states = {number: _states_now(states, summary.pools.get(number))

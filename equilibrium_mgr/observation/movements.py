@@ -70,7 +70,8 @@ class MovingTotals(NamedTuple):
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
               sent: Container[str], before: Sequence[Movement], earlier: Optional[Snapshot],
               steered: Container[str]) -> Tuple[Movement, ...]:
-    """Returns every shard in flight, whoever moves it, in the order of PGs.
+    """Returns every shard in flight, whoever moves it. Pending moves that the snapshot does not
+    show come last.
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
@@ -175,8 +176,9 @@ def _known_osd(osd: int) -> Optional[int]:
 class _Origins:
     """Finds who moves a shard.
 
-    The origin of a shard stays the same until the shard has arrived. Its reason may be gone by
-    then: the mgr sets pg_num to its last value long before the data has moved.
+    The origin of a shard stays the same until the shard has arrived, unless we move it or a lost
+    copy comes back. Its reason may be gone by then: the mgr sets pg_num to its last value long
+    before the data has moved.
     """
 
     def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
@@ -469,7 +471,8 @@ def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
 def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
-    be sent to it. Returns None if something is left and nothing has arrived yet."""
+    be sent to it. Returns None if something is left and nothing has arrived yet, or if it would
+    take longer than a year."""
     left = Counter(wanted)
     own = sum(wanted.values())
     targets = {osd for osd, count in wanted.items() if count > 0}

@@ -132,8 +132,8 @@ class ClusterObserver:
         return not waits_for_change
 
     def has_placement_changed(self, summary: ClusterSummary) -> bool:
-        """Returns True if CRUSH places data otherwise than at the snapshot that the loop has
-        decided on."""
+        """Returns True if the CRUSH map or a weight of an OSD differs from the snapshot that the
+        loop has decided on."""
         if self._decided_on is None:
             return True
         return _placement(self._decided_on[0]) != _placement(summary)
@@ -221,8 +221,8 @@ class ClusterObserver:
             client_latency=self._latency.observe(self._clock(), osds, self._gateway.op_latency))
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
-        """Returns True if data moves, so that the view is stale. Without a summary: if shards had
-        arrived at the last snapshot."""
+        """Returns True if data has moved, so that the view is stale. Without a summary: if shards
+        of ours had arrived at the last snapshot."""
         if summary is not None and self._looked_at is not None:
             return has_moved(self._looked_at, summary)
         return self.view is not None and self.view.rates.moved_at == self.view.snapshot.taken_at
@@ -319,14 +319,14 @@ def has_moved(then: ClusterSummary, now: ClusterSummary) -> bool:
 
 
 def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
-    """Returns a fingerprint of all that decides what may be sent: OSDs, pools, PGs in trouble."""
+    """Returns a fingerprint of OSDs, pools and PGs in trouble, which decide what may be sent."""
     pg_nums = {pool: one.pg_num for pool, one in summary.pools.items()}
     osds = {number: _limits_of(osd) for number, osd in summary.osds.items()}
     return summary.crush_version, pg_nums, osds, _troubles(summary)
 
 
 def _placement(summary: ClusterSummary) -> Tuple[Any, ...]:
-    """Returns a fingerprint of what decides where CRUSH places data."""
+    """Returns a fingerprint of the CRUSH map, and of the OSDs that are in with their weights."""
     weights = {number: (osd.is_in, osd.reweight) for number, osd in summary.osds.items()}
     return summary.crush_version, weights
 

@@ -71,7 +71,7 @@ def bound_code(osd_set: OsdSet) -> str:
     return codes.BOUND_CAPACITY
 
 
-def settled_code(census: Census, rest_code: str) -> str:
+def idle_code(census: Census, rest_code: str) -> str:
     """Returns the code of a census after a plan that found nothing to do. `rest_code`: of the idle
     state.
 
@@ -103,7 +103,7 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
     first = fullest[0]
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         first.osd.id, MOST_PAIRS)
-    code = settled_code(census, rest_code)
+    code = idle_code(census, rest_code)
     if first.above < NEAR:
         code = bound_code(first.osd_set)
     return Refusals(code, rest_code, first.osd.id, census, excluded.seconds_of(code))

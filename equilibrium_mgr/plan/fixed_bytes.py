@@ -20,7 +20,8 @@ _CLEAR_DIFFERENCE = 0.03
 
 def without_fixed_bytes(snapshot: Snapshot) -> Snapshot:
     """Returns the snapshot without the fixed bytes of OSDs, except as many as all OSDs of their set
-    have. OSDs with lowered weights keep theirs: their share is a share of the bytes of others."""
+    have. Sets whose OSDs hardly differ stay as they are. OSDs with lowered weights keep theirs,
+    because their share is a share of the bytes of others; it is that of `with_chance`."""
     snapshot = with_chance(snapshot)
     fixed = _fixed_bytes(snapshot)
     changed: Dict[int, Osd] = {}
@@ -41,7 +42,7 @@ def without_fixed_bytes(snapshot: Snapshot) -> Snapshot:
 
 
 def _fixed_bytes(snapshot: Snapshot) -> Dict[int, int]:
-    """Returns OSD → bytes that belong to no shard."""
+    """Returns OSD → bytes that belong to no shard, of usable OSDs whose weight is not lowered."""
     fixed: Dict[int, int] = {
         osd.id: osd.target_bytes - osd.padding_bytes for osd in snapshot.osds.values()
         if osd.share >= 1.0 and osd.unusable_reason() is None}

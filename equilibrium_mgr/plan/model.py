@@ -243,7 +243,7 @@ class Usage(NamedTuple):
 
     classes: Dict[str, ClassUsage]
     pools: Dict[str, PoolSpace]
-    room: Optional[Room] = None   # None if the plan weighs no gain, such as an undo
+    room: Optional[Room] = None   # None if it was not computed, as for an undo that is kept
 
 
 class StuckShards(NamedTuple):
@@ -283,7 +283,7 @@ class Plan(NamedTuple):
 
     @property
     def room_gained_bytes(self) -> Optional[int]:
-        """How much more fits if all pools grow alike; None if the plan weighs no gain."""
+        """How much more fits if all pools grow alike; None if that was not computed."""
         before = self.before.room
         after = self.after.room
         if before is None or after is None:

@@ -143,8 +143,7 @@ class OsdScope(NamedTuple):
 
 class OsdFilter(NamedTuple):
     """Names of OSDs (`osd.3` or `3`), hosts and other buckets: shards may leave `sources`, may go
-    to
-    `targets`, and neither leave `spared` nor go there."""
+    to `targets`, and neither leave `spared` nor go there."""
 
     sources: Names = None
     targets: Names = None

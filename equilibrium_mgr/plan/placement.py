@@ -43,7 +43,7 @@ class Placement(NamedTuple):
         return Placement(snapshot, applied, used, shards)
 
     def usage(self) -> Usage:
-        """Returns the predicted figures. OSDs that are being drained do not count."""
+        """Returns the predicted figures. Utilizations leave out OSDs that are being drained."""
         return counted_usage(self.snapshot, self.used, self.shards)
 
     def up(self, pg: Pg) -> Tuple[int, ...]:

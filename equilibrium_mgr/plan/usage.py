@@ -290,8 +290,8 @@ def share_limits(snapshot: Snapshot) -> Dict[int, int]:
 
 def share_limits_within(snapshot: Snapshot,
                         utilizations: Mapping[int, float]) -> Dict[int, int]:
-    """Returns the limits of `share_limits`, at most the bytes of the given utilizations (ratios of
-    size)."""
+    """Returns the `share_limits` of OSDs that have a given utilization (a ratio of size), at most
+    the bytes of this."""
     limits: Dict[int, int] = {}
     for number, limit in share_limits(snapshot).items():
         if number in utilizations:

@@ -52,7 +52,7 @@ class FailureQuestion(NamedTuple):
     failure: Optional[Failure]   # None: each failure domain, one at a time
     #: of automatic plans; `steering`: what the options allow, None if they allow nothing now
     options: PlanOptions = PlanOptions()
-    plan: Optional[str] = None   # name of a kept plan; None: when all in flight has arrived
+    plan: Optional[str] = None   # name of a kept plan; None: what is in flight
     head: str = ""               # stored head of the plan: another plan may get its name
 
 
@@ -101,7 +101,7 @@ class PgNumAnswer(NamedTuple):
     after: Usage
 
 
-#: At most so many answers are kept, and so many are computed at a time.
+#: At most so many answers are kept, and so many are computed or wait for it.
 MAX_ANSWERS = 16
 #: An answer is valid for so many seconds at another epoch, and at its own, because bytes change
 #: too.
@@ -251,7 +251,7 @@ class PlanService:
                 recoveries = [recovery]
         left = started + _MOST_SECONDS - time.monotonic()
         with giving_way(self._limited(left, lambda _: True)):
-            steered = _all_steered(placed, recoveries, question.options)
+            steered = all_steered(placed, recoveries, question.options)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
@@ -352,7 +352,7 @@ class PlanService:
         """Makes a plan and hands it to `done`, unless it was cancelled."""
         if not self._advance(job, 0):
             return
-        plan = self._make(self._settled(snapshot), options, max_seconds,
+        plan = self._make(self._newest(snapshot), options, max_seconds,
                           partial(self._advance, job))
         if not self._advance(job, len(plan.moves)):
             return
@@ -392,7 +392,7 @@ class PlanService:
             plan = planner(snapshot, options)
         return resting_on(snapshot, plan)._replace(limited_to=options.limited_to)
 
-    def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:
+    def _newest(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """Returns the snapshot, or a new one if none was given or the osdmap has changed.
 
         If PGs have just been remapped, waits some seconds until it is known whether their data has
@@ -435,14 +435,18 @@ class PlanService:
         return ask
 
 
-def _all_steered(placed: Placement, recoveries: Sequence[Recovery],
+def all_steered(placed: Placement, recoveries: Sequence[Recovery],
                  options: PlanOptions) -> Dict[Failure, SteeredRecovery]:
-    """Returns the consequences of the first failures with steering, as many as time is left for."""
+    """Returns the consequences of the first failures with steering, as many as time is left for.
+    Only the first may be unfinished."""
     found: Dict[Failure, SteeredRecovery] = {}
     for recovery in recoveries:
         if found and not give_way():
             break
-        found[recovery.failure] = _steered(placed, recovery, options)
+        steered = _steered(placed, recovery, options)
+        if found and not steered.is_finished:
+            break
+        found[recovery.failure] = steered
     return found
 
 

@@ -132,7 +132,7 @@ class LimitedSearch:
 
     def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
         """Makes moves until no OSD of a set is above a utilization, and adds them to `steps`.
-        Returns False, and makes none of them, if the limits do not allow that."""
+        Returns False, and makes none of them, if that is not possible within the limits."""
         placement = self._placement
         before = len(steps)
         # lowered weights leave little capacity: its ratio may be far above the limit of any OSD
@@ -154,7 +154,7 @@ class LimitedSearch:
     def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float,
                  steps: List[ShardMove]) -> bool:
         """Moves shards off an OSD until it is at the utilization, and adds the moves to `steps`.
-        Returns False if the limits do not allow that."""
+        Returns False if no move is left, or the moves pass the limits."""
         placement = self._placement
         while True:
             excess = self._excess(osd, utilization)
@@ -230,8 +230,8 @@ class LimitedSearch:
                     return
 
     def _lower(self, osd: int, osd_set: OsdSetState, wanted: float) -> bool:
-        """Makes a move that lowers an OSD to the wanted utilization, if there is one. Returns False
-        if no further move is of use: the limits are reached, or the OSD was there already."""
+        """Makes a move that lowers an OSD towards the wanted utilization, if there is one. Returns
+        False if no further move is of use: the limits are reached, or the OSD was there already."""
         placement = self._placement
         self._limits.set_max_utilization(
             osd_set.osds, min(wanted, osd_set.max_utilization(placement)))

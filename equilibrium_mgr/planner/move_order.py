@@ -1,10 +1,11 @@
 """The order in which the wanted changes are made, so that a plan is useful even if it is cut short.
 
-The fullest OSD of a device class in its OSD set always gives first, to the target with the lowest
-utilization afterwards. No target passes the highest utilization of its class there at that moment.
+Of a device class in its OSD set, the fullest OSD that can give goes first, to the target with the
+lowest utilization afterwards. No target passes the highest utilization of its class at that moment.
 Changes that wait for each other in a cycle cannot all keep that: none of them passes the highest
 utilization at the start, and changes that would are left out. If an OSD gives the bytes above its
-share, targets may rise to the highest utilization in the end, and in cycles by one shard more.
+share, or a class fills so that another one can empty, targets may rise to the highest utilization
+in the end, and in cycles by one shard more.
 Shards that leave an OSD that is being drained go before all this, up to the fill limits.
 
 Classes take turns by the part of their bytes that has moved. All moves of one PG go together,
@@ -110,7 +111,7 @@ def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[
 
 
 class _Sorter:
-    """Replays the changes from the initial placement, one class at a time.
+    """Replays the changes from the initial placement; the classes take turns.
 
     Changes go by their number. `cycles`: changes that wait for each other, found in earlier passes:
     they go while the highest utilization is still above their need. `late_cycles`: cycles that came

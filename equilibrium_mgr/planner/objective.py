@@ -83,7 +83,7 @@ class Weights(NamedTuple):
     prices: Tuple[float, ...] = (     # p of the descent, in turn
         0.30, 0.20, 0.14, 0.10, 0.06, 0.03, 0.02, 0.01, 0.004)
     near_space: float = 0.93          # a pool is far below this ratio of E; 0: none is far
-    far_move_budget: float = 0.1      # bytes moved for far pools' counts alone: ratio of all bytes,
+    far_move_budget: float = 0.1      # bytes moved for far pools' counts alone: ratio of all bytes
     least_far_move_budget: float = 0.01   # the same on large clusters (FAR_MOVE_SHARDS)
     count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
@@ -154,7 +154,7 @@ def _steered(weights: Weights) -> Weights:
 
 #: Per aim the weights of each search. If searches are cheap, all of them run and are scored. The
 #: later ones differ in the weights of tightening, because nobody can predict which ends best. The
-#: default aim also has the cheapest weights of the other aims: no plan of theirs is better in all.
+#: default aim also has weights of the other aims, so that no plan of theirs is better in all.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,

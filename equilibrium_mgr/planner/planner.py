@@ -311,7 +311,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
 
     They bring each OSD set and pool nearly to where a whole plan brings it, with the fewest bytes.
     There are none if the whole plan gives no set and no pool the least gain. The whole plan is made
-    if it drains an OSD, or relieves an OSD with a lowered weight.
+    if it drains an OSD, if an OSD has bytes above its share, or if fewer bytes reach too little.
     """
     changes = _changes_of(whole)
     if draining(placement, changes) or bytes_beyond_share(placement.snapshot):

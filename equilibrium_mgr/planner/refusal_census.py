@@ -45,7 +45,7 @@ class Census(NamedTuple):
     shards: int          # all shards of the question
     counted: int         # shards that were counted: fewer if there are too many pairs
     pairs: int           # of a counted shard and a target
-    reason_code: str     # the code of most of the pairs that would gain something
+    reason_code: str     # why the shards stay; see _reason
 
     def of(self, code: str) -> Optional[RefusalCount]:
         """Returns the count of a code; None if no pair has it."""
@@ -230,7 +230,8 @@ def _count(code: str, rows: Sequence[_Row]) -> RefusalCount:
 
 def _reason(counts: Sequence[RefusalCount]) -> str:
     """Returns the code of most of the pairs that would gain something, except codes that are no
-    reason alone. If there is none, the best of the others."""
+    reason alone. If there is none, returns GRANULARITY if a pair has it, then BALANCED if no pair
+    would gain, then the code of most of the others."""
     useful = [found for found in counts if found.useful]
     lifted = [found for found in useful if found.code not in _STRUCTURAL]
     if not lifted and codes.GRANULARITY in [found.code for found in counts]:

@@ -1,9 +1,10 @@
 """Plans that repair PGs whose up set breaks their CRUSH rule, which other tools' upmaps can cause;
 or that prepare pools for another rule, so that nothing moves when they get it.
 
-A plan moves the fewest shards of each such PG, to the emptiest OSDs with which the PG is legal: by
-its present rule and by the new one. If one shard is not enough, shards that upmap items have moved
-return to their CRUSH mapping, as few as make the PG legal. Nothing else moves.
+A plan moves few shards of each such PG, to the emptiest OSDs with which the PG is legal: by its
+present rule and by the new one. If one shard is not enough for a repair, shards that upmap items
+have moved return to their CRUSH mapping, as few as make the PG legal. At last more shards go to
+other OSDs. Other PGs stay.
 """
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class _Legal(NamedTuple):
 
 
 def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Legal]:
-    """Returns None if the rule of the pool is not understood."""
+    """Returns the rules that a pool's PGs have to keep; None if its own is not understood."""
     if pool.rule is None:
         return None
     rules = [pool.rule]
@@ -69,8 +70,8 @@ def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Le
 
 
 def broken_pgs(snapshot: Snapshot) -> List[Pg]:
-    """Returns the PGs that upmap items have put on OSDs that their rule does not allow, in
-    order."""
+    """Returns the PGs with upmap items, in order, whose OSDs their rule does not allow or a monitor
+    would reject."""
     if OF_RULE.isdisjoint(snapshot.skipped):
         return []
     pgs = snapshot.pgs
@@ -190,8 +191,8 @@ def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg
 
 def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
               legal: _Legal, room: Dict[int, float]) -> Iterator[Osds]:
-    """Yields up sets to try: the present holders, then with one shard on another OSD, then with
-    fewer upmap items, then with more shards on other OSDs."""
+    """Yields up sets to try: the present holders, then with one shard on another OSD, then (only
+    for a repair) with fewer upmap items, then with more shards on other OSDs."""
     yield pg.holders
     up = pg.up
     rules = legal.rules
@@ -218,7 +219,7 @@ def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg
 
 
 def _with_fewer_items(raw: Osds, items: UpmapItems) -> Iterator[Osds]:
-    """Yields the up sets of a PG without some of its upmap items, last without all of them."""
+    """Yields the up sets of a PG with fewer of its upmap items, last with none."""
     for dropped in range(1, min(_MOST_DROPPED, len(items)) + 1):
         for some in combinations(items, len(items) - dropped):
             yield apply_items(raw, some, lambda _osd: False)

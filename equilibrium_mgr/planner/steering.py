@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations, islice, product
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
@@ -29,14 +29,14 @@ from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .objective import STEERED
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
-#: A shard is not held any more if less than this ratio of its bytes is still to be copied.
+#: A PG keeps its targets if less than this ratio of the bytes of one shard is still to be copied.
 _HELD_RATIO = 0.5
 #: Shards are held although their OSD becomes fuller than others by this ratio of its size.
 _CROWDED_RATIO = 0.01
 #: Up sets that are tried for one PG: about 30 ms. If its holders clash by a new rule, there are as
 #: many as its shards have subsets.
 _MOST_TRIED = 4000
-#: The emptiest OSDs that are tried for each such shard.
+#: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
@@ -50,6 +50,14 @@ class SteeredPg(NamedTuple):
     free: FrozenSet[int]    # OSDs of `up` that have no data yet: other OSDs may take their place
 
 
+class _Chosen(NamedTuple):
+    """What was chosen."""
+
+    up: Dict[str, Osds]   # by pgid
+    finished: bool        # False if the search was told to end
+    bounds: UtilizationBounds
+
+
 def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     """Returns a plan of kind STEER. `options.steering` says which shards it may touch."""
     if not options.respect_weights:
@@ -57,32 +65,28 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     steering = options.steering
     assert steering is not None
     pgs, left_alone = _steered_pgs(snapshot, options, steering)
-    for pgid in _crowding(snapshot, pgs):
+    chosen = _choose(snapshot, options, pgs)
+    crowding = _crowding(snapshot, pgs, chosen.up)
+    for pgid in crowding:
         del pgs[pgid]
         left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
+    if crowding and chosen.finished:
+        chosen = _choose(snapshot, options, pgs)
     skipped: Counter[str] = Counter()   # by shard
     for pgid, why in left_alone.items():
         skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
-    held = _with_held(snapshot, pgs)
-    free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
-    leveled = without_fixed_bytes(held)
-    bounds = leveled_bounds(leveled, movable_bytes(leveled, frozenset()))
-    up = {pgid: pg.up for pgid, pg in pgs.items()}
-    finished = not told_to_end()
-    if free:
-        finished = _choose_targets(leveled, options._replace(only=free, aim=STEERED), bounds, up)
     changes = PlannedChanges(snapshot)
-    largest_first = sorted(up, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
+    largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
     for pgid in piecewise(largest_first, _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
+        up = chosen.up[pgid]
         positional = snapshot.is_positional(pg)
-        if not is_same_placement(pg.up, up[pgid], positional):
-            gains, losses = shard_changes(pg.up, up[pgid], positional)
-            changes.add(pg, up[pgid], list(zip(losses, gains)), copied=0)
+        if not is_same_placement(pg.up, up, positional):
+            gains, losses = shard_changes(pg.up, up, positional)
+            changes.add(pg, up, list(zip(losses, gains)), copied=0)
         else:
             left_alone[pgid] = "no other OSDs are better"
-    plan = changes.plan(CONVERGED if finished else INTERRUPTED, options,
-                        of_sizes(bounds, leveled, snapshot))
+    plan = changes.plan(CONVERGED if chosen.finished else INTERRUPTED, options, chosen.bounds)
     return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
                          left_alone=left_alone)
 
@@ -97,43 +101,52 @@ def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
     return len(plan.moves) - held, held
 
 
-def _choose_targets(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                    up: Dict[str, Osds]) -> bool:
-    """Replaces the up sets of PGs for whose free shards a search finds better targets. Returns
-    False if the search was told to end."""
-    placement, _, finished = multi_start_search(snapshot, options, bounds)
-    osds = placement.osd_ids
-    for number, pg in piecewise(enumerate(placement.pgs), _PGS_A_PIECE):
-        up[pg.pgid] = tuple([osds[i] for i in placement.up[number]])
-    return finished
+def _choose(snapshot: Snapshot, options: PlanOptions, pgs: Mapping[str, SteeredPg]) -> _Chosen:
+    """Chooses the up sets of PGs: a search finds better targets for their free shards."""
+    up = {pgid: pg.up for pgid, pg in pgs.items()}
+    free = {pgid: pg.free for pgid, pg in pgs.items() if pg.free}
+    leveled = without_fixed_bytes(_with_up(snapshot, up))
+    bounds = leveled_bounds(leveled, movable_bytes(leveled, frozenset()))
+    finished = not told_to_end()
+    if free:
+        placement, _, finished = multi_start_search(
+            leveled, options._replace(only=free, aim=STEERED), bounds)
+        osds = placement.osd_ids
+        for number, pg in piecewise(enumerate(placement.pgs), _PGS_A_PIECE):
+            up[pg.pgid] = tuple([osds[i] for i in placement.up[number]])
+    return _Chosen(up, finished, of_sizes(bounds, leveled, snapshot))
 
 
-def _with_held(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> Snapshot:
-    """Returns the snapshot as if these PGs were on their way to the up sets."""
+def _with_up(snapshot: Snapshot, ups: Mapping[str, Osds]) -> Snapshot:
+    """Returns the snapshot as if these PGs were on their way to these up sets."""
     after = dict(snapshot.pgs)
     more: Counter[int] = Counter()   # OSD → bytes
-    for pgid, steered in piecewise(pgs.items(), _PGS_A_PIECE):
+    for pgid, up in piecewise(ups.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         for osd in pg.up:
             more[osd] -= snapshot.shard_bytes(pg, osd, pg.up)
-        for osd in steered.up:
-            more[osd] += snapshot.shard_bytes(pg, osd, steered.up)
-        after[pgid] = pg._replace(up=steered.up)
+        for osd in up:
+            more[osd] += snapshot.shard_bytes(pg, osd, up)
+        after[pgid] = pg._replace(up=up)
     osds = dict(snapshot.osds)
     for number, count in more.items():
         osds[number] = osds[number]._replace(inbound_bytes=osds[number].inbound_bytes + count)
     return snapshot._replace(pgs=after, osds=osds)
 
 
-def _crowding(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> List[str]:
-    """Returns the PGs whose held shards would fill an OSD above each of its class, as these are and
-    as they would be by CRUSH alone. So it is if a rule keeps PGs within a few racks or hosts."""
+def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
+              ups: Mapping[str, Osds]) -> List[str]:
+    """Returns the PGs whose held shards fill an OSD above each of its class, as these are and as
+    they would be by CRUSH alone. `ups`: their up sets.
+
+    A rule that keeps PGs within two racks fills OSDs so: what is rebuilt goes beside what is held.
+    """
     most: Dict[str, float] = {}   # device class → utilization
     for osd in snapshot.osds.values():
         highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
         most[osd.device_class] = max(most.get(osd.device_class, 0.0), highest)
     excess: Dict[int, float] = {}   # OSD → bytes
-    for number, osd in _with_held(snapshot, pgs).osds.items():
+    for number, osd in _with_up(snapshot, ups).osds.items():
         allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
         excess[number] = osd.target_bytes - allowed
     found: List[str] = []
@@ -141,7 +154,8 @@ def _crowding(snapshot: Snapshot, pgs: Dict[str, SteeredPg]) -> List[str]:
     for pgid in piecewise(largest_first, _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         up = pgs[pgid].up
-        crowded = [target for target in set(up).difference(pg.up) if excess[target] > 0.0]
+        held = set(up).difference(pg.up, pgs[pgid].free)
+        crowded = [target for target in held if excess[target] > 0.0]
         if crowded:
             found.append(pgid)
         for target in crowded:

@@ -1,7 +1,7 @@
 """The answer of a command: data for programs, text for operators, one sentence for errors.
 
-Also the tables of all screens: columns under heads, at most WIDTH wide, with sorted and limited
-rows.
+Also the tables of all screens: columns under heads, closer together if the table is wider than
+WIDTH, with sorted and limited rows.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..runtime.time_slice import grouped
 
 FORMATS = ("plain", "json", "json-pretty")
 
-#: All but the end of a line.
+#: All control characters except the end of a line.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _EMPTY_LINE = re.compile(r"\n(?=\n)")
 _LONGEST = 1000   # characters of the sentence of an error
@@ -72,8 +72,8 @@ def _output(answer: CommandAnswer, output_format: str) -> str:
 
 
 def _screen(text: str) -> str:
-    """Returns the text without control characters, which names of pools can contain. Puts a space
-    on each empty line, because Ceph drops empty lines of an answer."""
+    """Returns the text with `?` for control characters, which names of pools can contain. Puts a
+    space on each empty line, because Ceph drops empty lines of an answer."""
     return _EMPTY_LINE.sub("\n ", _CONTROL.sub("?", text))
 
 

@@ -194,7 +194,8 @@ class ProgressEvents:
 
 
 def _why_failed(status: BalancerStatus, started_at: float) -> Optional[str]:
-    """Returns the outcome of a balancing run as Ceph's event shows it; None if it is complete."""
+    """Returns the outcome of a balancing run as Ceph's event shows it; None if it is complete or
+    nothing more can be moved."""
     outcome = STOPPED
     for entry in status.history:
         if entry.get("started_at") == started_at:

@@ -334,7 +334,7 @@ _FAMILIES = (
         _drain_shards),
     _Family(
         "drain_stuck_shards",
-        "Of these shards, those that have no other place.",
+        "Of these shards, those that cannot leave.",
         _drain_stuck_shards),
     _Family(
         "drain_safe_to_stop",
@@ -352,7 +352,7 @@ _FAMILIES = (
         _pool_free_bytes, "pool_id"),
     _Family(
         "rejected_upmaps",
-        "PGs whose upmap items the monitor did not keep, and that are left alone for that.",
+        "PGs whose upmap items the monitor did not keep, or that an OSD withheld: left alone now.",
         _rejected_upmaps),
     _Family(
         "moved_bytes_total",

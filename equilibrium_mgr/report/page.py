@@ -107,8 +107,8 @@ class _Left(NamedTuple):
 def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional[Plan], fsid: str,
                 ceph_version: str, epoch: int, now: float,
                 failures: Mapping[str, Optional[FailureAnswer]] = {"": None}) -> CommandAnswer:
-    """Returns the page, from the JSON of `eval` and `status`. Its JSON has also the verdict, the
-    picture and all commands that take the plan back.
+    """Returns the page, from the JSON of `eval` and `status`. Its JSON has the page, and apart from
+    it the verdict, the warnings, the picture and the commands that take the plan back.
 
     `epoch`: of the newest osdmap. `now`: seconds since the epoch. `failures`: name of a plan, or
     nothing → the worst failures, or None if they are not known.
@@ -352,8 +352,8 @@ def _costs(status: Data, left: _Left) -> Markup:
     rows["moving now"] = moving_text(status["moving"]) or "nothing"
     rows["misplaced object copies"] = (
         f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
-        f" {format_percent(limits['max_misplaced_ratio'])}%, but for one PG at a time that is more"
-        " by itself")
+        f" {format_percent(limits['max_misplaced_ratio'])}%, except off an OSD that is too full, or"
+        " of one PG at a time that is more by itself")
     rows["at a time"] = "any number of shards to an OSD and from it"
     if limits["max_backfills_per_osd"]:
         most = plural(limits["max_backfills_per_osd"], "shard")
@@ -440,7 +440,7 @@ def _left_out(status: Data, plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Returns the reasons with counts, and sentences about things that have no count."""
     counts: Dict[str, int] = dict(skipped(snapshot) if plan is None else plan.skipped)
     for group in status["rejected"]:
-        reason = f"PG: the monitor did not keep its upmap items: {group['reason']}"
+        reason = f"PG: left alone for now: {group['reason']}"
         counts[reason] = len(group["pgids"])
     rows = [[reason, str(count)]
             for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]

@@ -190,7 +190,8 @@ def _pool_df(pool: Mapping[str, Any], name: str) -> Json:
 
 def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tuple[Json, Json]:
     """Returns both maps with numbers for the names of pools, CRUSH buckets, types, rules, device
-    classes and profiles. Addresses and the names of pool snapshots are removed."""
+    classes and profiles, except types and classes that every cluster has. Addresses, uuids and the
+    names of pool snapshots are removed."""
     pools = osd_map["pools"]
     found = osd_map["erasure_code_profiles"]
     profiles = _numbered("profile", {*found, *[

@@ -15,7 +15,7 @@ from ..control.status import BalancerStatus
 from ..control.steering import Steered, skipped_text
 from ..execution.execution import ExecutionProgress
 from ..execution.guards import changing_pg_nums, full_osds
-from ..execution.outcomes import held
+from ..execution.outcomes import active_rejections
 from ..observation.cluster_view import MOVING, OFF, ClusterView, with_too_full
 from ..observation.movements import MovingTotals, slow_osds, states_text
 from ..plan.model import MOTIONLESS
@@ -545,7 +545,7 @@ def _steered_json(steered: Optional[Steered]) -> Optional[Data]:
 
 def _rejected_json(status: BalancerStatus, now: float) -> List[Data]:
     """Returns the PGs that the module leaves alone for now, by reason; the largest group first."""
-    alone = held(status.rejected, now)
+    alone = active_rejections(status.rejected, now)
     groups = largest_groups((item.reason, pgid) for pgid, item in sorted(alone.items()))
     return [{"reason": reason,
              "pgids": pgids,

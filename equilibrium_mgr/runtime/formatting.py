@@ -1,4 +1,4 @@
-"""Formats numbers like Ceph, and reads sizes like Ceph."""
+"""Formats sizes like Ceph, ratios, times and lines for people, and reads sizes and spans."""
 from __future__ import annotations
 
 import math
@@ -92,7 +92,8 @@ def named_osds(osds: Sequence[int], most: int) -> str:
 
 
 def format_duration(seconds: Optional[float]) -> str:
-    """Returns a time in its two largest adjacent units, the second with two digits: '3h00m'."""
+    """Returns a time in its two largest adjacent units, the second with two digits: '3h00m'; below
+    a minute '59s'."""
     if seconds is None:
         return ""
     left = int(max(0.0, seconds))
@@ -123,8 +124,8 @@ def format_local(epoch_seconds: float) -> str:
 def wrap(label: str, text: str, indent: int = 13) -> List[str]:
     """Returns lines of at most WIDTH characters: the label, and the text with a hanging indent.
 
-    A command that fits in a line is not broken, so that people can paste it. The commands of a
-    freeze follow as a block.
+    A command that fits in a line is not broken, so that people can paste it; nor is a longer word.
+    The commands of a freeze follow as a block.
     """
     def unbroken(command: Match[str]) -> str:
         """Returns a command, with spaces that do not break if it fits in a line."""

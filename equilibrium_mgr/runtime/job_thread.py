@@ -17,7 +17,7 @@ class JobRunner(Protocol):
     """Runs jobs in the background: in the mgr in a thread, in the simulated mgr inline."""
 
     def submit(self, name: str, job: Job, first: bool = False) -> None:
-        """Queues a job, in front of all others if it is `first`. `name` is for the log."""
+        """Queues a job, in front of those that are not `first` if it is. `name` is for the log."""
 
     def wait(self, seconds: float, /) -> bool:
         """Waits in the running job; returns False at once if the module shuts down."""

@@ -3,8 +3,8 @@
 The monitor silently drops a value above its limit, while the mgr's own cache still shows it. A
 value that is too large is lost at the next failover. So the buffer never writes one.
 
-Every write waits for a monitor. So the balancing loop puts values during a round and writes them at
-its end, each once and only if it differs from the stored one.
+Every write waits for a monitor. So the balancing loop puts values during a round and writes them
+before a batch and at its end, only if they differ from the stored ones.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Builds a snapshot from a reading: which PGs may move, how large and where shards are.
 
-A PG, OSD or rule that the module does not understand does not stop the others. It becomes
+A PG, OSD or rule that the module does not understand does not stop the others. Its PGs become
 immovable, and the snapshot counts the reason.
 """
 from __future__ import annotations
@@ -33,7 +33,8 @@ class SnapshotBuilder:
     """Builds each snapshot from the start, except results that cost much and depend on little.
 
     These are the CRUSH hierarchy and the rules of one CRUSH version, and the check of each PG's
-    placement: it stays right while the PG's up set and upmap items are the same.
+    placement: it stays right while the PG's up set and upmap items are the same. The size model and
+    the tracker of shards in flight also remember earlier readings.
     """
 
     _crush_version: Optional[int] = None
@@ -258,7 +259,8 @@ def _fault(pool: Pool, up: Osds, raw: Optional[Osds]) -> Optional[Immovable]:
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]
                      ) -> Dict[str, Immovable]:
-    """Returns pgid → reason, for PGs whose OSDs or whose primary somebody else has set."""
+    """Returns pgid → reason, for PGs whose OSDs somebody else has set, or whose primary if the
+    order of their OSDs matters."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
         pool = pools.get(pool_of(entry["pgid"]))

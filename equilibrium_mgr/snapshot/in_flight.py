@@ -1,4 +1,4 @@
-"""Finds the OSDs that hold each PG's shards while they move. No other file finds shards in flight.
+"""Finds the OSDs that hold each PG's shards while they move: the snapshot's shards in flight.
 
 The acting set alone does not show it. If a PG's log reaches back to its first object, Ceph fills a
 new OSD by log recovery: that OSD is missing from the acting set, or in it from the beginning. The
@@ -28,7 +28,7 @@ Osds = Tuple[int, ...]
 
 
 class _UncleanPg(NamedTuple):
-    """A PG that no reading has shown clean since its up set changed."""
+    """A PG that no new report has shown clean since its up set changed."""
 
     holders: Osds          # OSDs that held its shards when it was last clean
     last_clean_epoch: int  # osdmap epoch of the last reading in which it was clean
@@ -228,7 +228,7 @@ class InFlightTracker:
         return unclean._replace(holders=holders, doubtful=True)
 
     def _has_reported(self, pg: PgContext, unclean: _UncleanPg) -> bool:
-        """Returns True if the PG's report is newer than its present up set.
+        """Returns True if the PG's report counts as newer than its present up set.
 
         A PG can move and arrive before the first reading of that up set. A PG that still moves
         shows it by its acting set after the time that peering takes. If the last reading was long

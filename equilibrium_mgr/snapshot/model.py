@@ -1,6 +1,7 @@
 """The values of a snapshot, and the reading that it is built from.
 
-Sizes are in bytes, ratios run from 0 to 1. A reading has dictionaries as Ceph returns them.
+Sizes are in bytes, utilizations and full ratios are ratios of a size, not percentages. A reading
+has dictionaries as Ceph returns them.
 """
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ class Osd(NamedTuple):
     """One OSD. Its device reports `size_bytes` and `used_bytes`; they are 0 if `has_statistics` is
     False.
 
-    All its bytes are divided by its `size_factor`. If a shard takes twice its usual space there,
-    the OSD stores as many shards as a usual OSD of half the size. `device_bytes` reverses that for
-    people.
+    Its bytes, except `device`, are divided by its `size_factor`. If a shard takes twice its usual
+    space there, the OSD stores as many shards as a usual OSD of half the size. `device_bytes`
+    reverses that for people.
     """
 
     id: int
@@ -49,8 +50,8 @@ class Osd(NamedTuple):
     size_bytes: int
     used_bytes: int
     has_statistics: bool
-    inbound_bytes: int = 0   # still to be copied to it, by backfills that run or wait
-    outbound_bytes: int = 0  # freed when those backfills have ended
+    inbound_bytes: int = 0   # still to be copied to it, by backfill or recovery
+    outbound_bytes: int = 0  # freed when shards in flight have left it
     share: float = 1.0   # ratio of its size that the operator's weights leave it
     held_by: str = ""    # the weights that do so, if the share is below 1
     base_bytes: int = 0  # of an OSD with a lowered weight: used bytes that are no shards
@@ -166,15 +167,15 @@ class Pool(NamedTuple):
     rule_id: int
     pg_num: int
     stored_bytes: int          # logical bytes of its objects
-    rule: Optional[PlacementRule]   # None if the rule is not understood
-    immovable: Optional[Immovable]   # why none of its PGs may move
-    is_optimized: bool = False   # allow_ec_optimizations: shards differ in size by position
+    rule: Optional[PlacementRule]   # None if the rule is not understood or does not exist
+    immovable: Optional[Immovable]   # why none of its PGs may move, or None
+    is_optimized: bool = False   # allow_ec_optimizations: shards may differ in size by position
     #: bytes of the shard at each position ÷ the mean of all; empty if they are alike
     position_ratios: Tuple[float, ...] = ()
     #: OSD id → bytes of its shards there, as a ratio of the OSD's size_factor
     osd_ratios: Mapping[int, float] = {}
     min_size: int = 1   # shards without which a PG serves no client
-    positional: bool = False   # erasure-coded: neighboring positions have a bucket of their own
+    positional: bool = False   # a code such as lrc: neighboring positions have their own bucket
     #: number of a PG → why a step of pg_num or pgp_num will change it; empty without steps
     touched: Mapping[int, Immovable] = {}
     stepped_at: float = inf   # first reading with these pg_nums, seconds since the epoch
@@ -194,7 +195,7 @@ class Pool(NamedTuple):
 
     @property
     def blocks(self) -> Sequence[PlacementBlock]:
-        """Returns the blocks of its rule; none if the rule is not understood."""
+        """Returns the blocks of its rule; none if `rule` is None."""
         if self.rule is None:
             return ()
         return self.rule.blocks
@@ -291,7 +292,7 @@ class Snapshot(NamedTuple):
     upmap_items: Dict[str, UpmapItems]
     pool_states: Dict[int, PgStateCounts]
     object_copies: int                    # the divisor of Ceph's misplaced ratio
-    misplaced_copies: int                 # as pg_status reports them
+    misplaced_copies: int                 # by pg_status, and of PGs in flight without a report
     skipped: Mapping[Immovable, int]      # reason → PGs that cannot be moved because of it
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but with stale statistics
     #: seconds until PGs that were just remapped have shown whether they have to move
@@ -434,7 +435,7 @@ class Reading(NamedTuple):
     #: pool id → bytes per object that OSDs used above the prediction (execution/size_check)
     measured: Mapping[int, float] = {}
     respect_weights: bool = True           # lowered weights limit OSDs to a share of their size
-    #: PGs with omap on smaller OSDs are immovable, because RocksDB's own files outweigh the gain
+    #: PGs with much omap on smaller OSDs are immovable: RocksDB's own files outweigh the gain
     min_omap_osd_bytes: int = 0
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
     #: PGs that the last mgr sent within the hour before this one took over; empty an hour later

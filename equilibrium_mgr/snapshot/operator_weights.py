@@ -2,8 +2,8 @@
 
 An OSD is "held" if CRUSH weight ÷ size × reweight is clearly below that of comparable OSDs. A
 reweight always counts. CRUSH weights stand for sizes in most clusters, and for something else in
-some (all 1.0, relative speeds). They count only if most OSDs of a device class and root have the
-same weight per byte, or most of one size the same weight.
+some (all 1.0, relative speeds). They count only if enough OSDs of a device class and root weigh
+their size in TiB, or most have the same weight per byte, or most of one size the same weight.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .model import Osd, Pg, Pool
 _CLEAR_DIFFERENCE = 0.1
 _LEAST_ALIKE = 1.0 - _CLEAR_DIFFERENCE
 
-#: Ceph gives new OSDs their size in TiB as weight. If this ratio of a class has that, weights are
-#: sizes, even if an operator has lowered most others.
+#: Ceph gives new OSDs their size in TiB as weight. If this ratio of a class weighs about that,
+#: weights are sizes, even if an operator has lowered most others.
 _TIB = 1 << 40
 _TIB_WEIGHTS = 1.0 / 3.0
 
@@ -136,7 +136,7 @@ def _cause(by_reweight: float, by_crush: float) -> str:
 
 def _classes(devices: Mapping[int, Osd],
              crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
-    """Returns (device class, root) → its OSDs that have weight and statistics."""
+    """Returns (device class, root) → its OSDs that are in and have weight and statistics."""
     found: Dict[Tuple[str, int], List[_Device]] = defaultdict(list)
     for number, (root, weight) in piecewise(_placed(crush).items(), _OSDS_A_PIECE):
         osd = devices.get(number)
@@ -194,7 +194,7 @@ def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
 
 def _usual_density(members: Sequence[_Device],
                    sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
-    """Returns (usual weight of a TiB in the class, True if it is the same for several sizes).
+    """Returns (usual weight of a TiB in the class, True if it holds for OSDs of any size).
 
     The weight is None if weights do not stand for sizes.
     """

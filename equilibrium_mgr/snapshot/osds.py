@@ -202,7 +202,8 @@ class OsdReports:
         return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)
 
     def silent(self, seconds: float) -> FrozenSet[int]:
-        """Returns the OSDs without a new report for so many seconds, at the last reading."""
+        """Returns the OSDs without a new report for so many seconds, at the last reading; none if
+        no report has ever changed."""
         if not self._any_change:
             return frozenset()
         now = self._read_at

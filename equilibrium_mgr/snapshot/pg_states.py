@@ -95,11 +95,12 @@ UNTRUSTED = _having("untrusted")
 FULL = _having("toofull")
 #: A PG in one of these may stay as it is for ever.
 STUCK = LOST | FULL
-#: States that keep a PG, or all PGs on its OSDs, from being moved.
+#: States of PGs that keep their pool from being moved, or show an OSD that is too full.
 TROUBLES = SHORT | FULL
 #: A PG with all its copies where it wants them has both: `clean` excludes SHORT and REMAPPED.
 WHOLE = frozenset((ACTIVE, CLEAN))
-#: A PG in one of these keeps its targets: it is not backfilled, or its new OSDs may have data.
+#: A PG in one of these keeps its targets: it is not backfilled, its copies or its report are not
+#: trusted, or its new OSDs may have data.
 UNSTEERABLE = LOST | UNREPORTED | UNTRUSTED | frozenset((
     RECOVERING, RECOVERY_WAIT, RECOVERY_TOOFULL, "recovery_unfound", "backfill_unfound",
     ACTIVATING))

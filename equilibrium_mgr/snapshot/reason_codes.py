@@ -1,7 +1,8 @@
 """Codes of the reasons why data is not moved, and their texts: one table for all screens.
 
 Each cause has one code, which stays the same for programs. `status`, `explain`, `drain ls`,
-`metrics` and health checks name reasons by these codes alone, and take all texts from REASONS.
+`metrics` and health checks name reasons by these codes alone, and take the codes' texts from
+REASONS.
 """
 from __future__ import annotations
 

@@ -94,9 +94,9 @@ def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
     Ceph applies pairs in their order and skips a pair whose target is there. So a pair that takes
     an OSD comes after the pair that leaves it. Shards that exchange their OSDs in a circle pass
     through an OSD of the raw mapping that another shard has left. That costs one pair more, because
-    a monitor keeps no pair whose source is not in the raw mapping. Raises ValueError if no shard
-    has left an OSD, or if the pairs are more than the PG has shards, because a monitor rejects
-    these.
+    a monitor keeps no pair whose source is not in the raw mapping. Raises ValueError if two shards
+    would be on one OSD, or if a circle finds no OSD that a shard has left. Also if the pairs are
+    more than the PG has shards, because a monitor rejects these.
     """
     pairs = tuple([(r, w) for r, w in zip(raw, wanted) if r != w])
     targets = [target for _, target in pairs]

@@ -31,7 +31,7 @@ _SENDING_SECONDS = 60.0
 
 
 class ChangeRow(NamedTuple):
-    """One change of a PG's upmap items that was sent."""
+    """One change of a PG's upmap items that was sent, or is about to be."""
 
     at: float             # seconds since the epoch
     plan: str             # name of the plan; empty for automatic balancing
@@ -46,7 +46,7 @@ class ChangeRow(NamedTuple):
     held: Tuple[int, ...] = ()   # of kind STEER: OSDs that keep shards which they had
 
     @property
-    def takes_back(self) -> bool:
+    def cancels_withheld(self) -> bool:
         """True if the row cancels a move because an OSD withheld the PG: `undo` must not repeat
         that move."""
         return self.kind == CANCEL and not self.plan
@@ -95,7 +95,7 @@ class ChangeLog:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing was ever sent."""
+        """True if the log has no row: nothing was sent, or not kept."""
         return not self._parts
 
     @property
@@ -116,8 +116,8 @@ class ChangeLog:
         for number in list(self._parts)[:-(MOST_ROWS // _ROWS_A_PART)]:
             self._put(number, [])
 
-    def settle(self, sent: Container[str], items: Mapping[str, UpmapItems],
-               epoch: int = 0) -> None:
+    def end_batch(self, sent: Container[str], items: Mapping[str, UpmapItems],
+                  epoch: int = 0) -> None:
         """Ends a batch, and removes rows of PGs that were not `sent` after all.
 
         `items`: the upmap items after the batch. The monitor may keep fewer pairs of a row.
@@ -129,12 +129,12 @@ class ChangeLog:
         for number in numbers:
             found += _unpacked(self._parts[number])
         earlier = len(found) - self._batch
-        settled = found[:earlier] + [
-            _settled(row, items) for row in found[earlier:] if row.pgid in sent]
-        if settled != found:
+        kept = found[:earlier] + [
+            _as_kept(row, items) for row in found[earlier:] if row.pgid in sent]
+        if kept != found:
             for number in numbers:
                 self._put(number, [])
-            self._add(settled)
+            self._add(kept)
         self._sent_at = None   # last: until then a reader sees that a batch is on its way
 
     def restore(self) -> None:
@@ -162,7 +162,7 @@ class ChangeLog:
         self._store.put(_key(number), {"packed": parts[number]} if rows else None)
 
 
-def _settled(row: ChangeRow, items: Mapping[str, UpmapItems]) -> ChangeRow:
+def _as_kept(row: ChangeRow, items: Mapping[str, UpmapItems]) -> ChangeRow:
     present = items.get(row.pgid, ())
     if row.before == present or not set(present) < set(row.after):
         return row

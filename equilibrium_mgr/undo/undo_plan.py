@@ -57,7 +57,7 @@ Goal = Union[UpmapItems, Obstacle, None]
 
 
 def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
-    """Restores the upmap items that each PG had before the first of the chosen rows.
+    """Returns a plan that restores each PG's upmap items from before the first chosen row.
 
     `rows`: of the log since the first chosen one, the oldest first. The plan begins with PGs that
     have not begun to move. PGs that are being copied follow, then those that have arrived, the
@@ -70,7 +70,7 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> 
 
 
 def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoResult:
-    """Cancels moves that are on their way and have not copied anything: each such PG stays where
+    """Returns a plan that cancels moves which have not copied anything: each such PG stays where
     its data is."""
     items = {pg.pgid: snapshot.items_of(pg.pgid)
              for pg in snapshot.in_flight().values() if has_not_begun(pg)}
@@ -121,7 +121,7 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
             before[pg.pgid] = tuple([pair for pair in items if pair[1] not in pg.up[:1]])
     for row in rows(unclear):
         pgid = row.pgid
-        if pgid not in unclear or row.takes_back or row.after != snapshot.items_of(pgid):
+        if pgid not in unclear or row.cancels_withheld or row.after != snapshot.items_of(pgid):
             continue
         if _is_mapped_alike(snapshot, row):
             before[pgid] = row.before
@@ -247,7 +247,8 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
 
 
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
-    """Returns 0 if the PG has not begun to move, 1 if it is being copied, 2 if it has arrived."""
+    """Returns 0 if the PG has not begun to move, 1 if it is being copied, 2 if it has arrived or
+    its data has to be copied back for another reason."""
     pg = snapshot.pgs[change.pgid]
     if not takes_back(pg, change.up_after, snapshot.is_positional(pg)):
         return 2

@@ -176,8 +176,8 @@ def _pg_num(snapshot: Snapshot, text: str) -> Dict[int, int]:
 def with_changes(snapshot: Snapshot, changes: Changes) -> Snapshot:
     """Returns the snapshot with the changes applied and no data moved.
 
-    Added OSDs are empty, removed OSDs are drained, resized OSDs keep their data. No bound depends
-    on pg_num, because the bounds split bytes at will.
+    Added OSDs are empty, removed OSDs are drained, resized OSDs keep their data. Every pg_num
+    stays, because bounds that split bytes at will do not depend on it.
     """
     crush = snapshot.crush
     pools = snapshot.pools

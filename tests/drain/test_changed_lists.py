@@ -74,3 +74,15 @@ def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: An
     harness.now += 6 * 3600.0
     run(harness, 12)
     assert not any(0 in up for up in harness.cluster.up.values())
+
+
+def test_a_drain_whose_osd_is_destroyed_was_not_switched_off() -> None:
+    """Automatic balancing has never been on: the list is empty, and the episode says so."""
+    harness = Harness(uneven(), max_upmap_items=0.0, max_moves_per_round=1)
+    harness.drain(DRAIN)
+    run(harness, 2)
+    assert harness.sent
+    harness.cluster.osd(0, up=0, state=["exists", "destroyed"])
+    run(harness, 3)
+    assert not harness.drains.drains.names
+    assert harness.history[-1]["outcome"] == "dropped: the drained OSDs are gone or have a new disk"

@@ -7,16 +7,22 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import FakeGateway, KeyValueStore
+from tests.support.giving_way import Asked
+from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan.placement import placement
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import (
-    MAX_ANSWERS, ChangeAnswer, FailureAnswer, FailureQuestion, PlanService)
+    MAX_ANSWERS, ChangeAnswer, FailureAnswer, FailureQuestion, PlanService, all_steered)
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.what_if.change import Changes
-from equilibrium_mgr.what_if.failure import Failure
+from equilibrium_mgr.what_if.failure import Failure, recover
 from mgr_stub.host.module_host import InlineJobs
 
-HOST = FailureQuestion(Failure("h0", "host", frozenset({0})))
+HOST_0 = Failure("h0", "host", frozenset({0}))
+HOST = FailureQuestion(HOST_0)
 
 
 class HeldJobs(InlineJobs):
@@ -101,3 +107,24 @@ def test_a_failed_job_is_told_once_and_tried_again() -> None:
     case.gateway.not_ready = ""
     jobs.run()
     assert case.ask() is not None
+
+
+def test_steering_is_computed_of_as_many_failures_as_there_is_time_for() -> None:
+    cluster = Cluster(hosts(5), {0: HOST_RULE}).pool(1, size=2)
+    cluster.pg("1.0", [0, 1], 20 * GIB).pg("1.1", [2, 3], 20 * GIB)
+    cluster.osd(4, used=60 * GIB)
+    placed = placement(cluster.snapshot())
+    first = recover(placed, HOST_0, {"1.0": (4, 1)})
+    second = recover(placed, Failure("h2", "host", frozenset({2})), {"1.1": (4, 3)})
+    whole = all_steered(placed, [first, second], PlanOptions())
+    assert list(whole) == [first.failure, second.failure]
+    assert whole[first.failure].is_finished
+    assert whole[first.failure].elsewhere == 1   # to an emptier OSD than CRUSH's
+    asked = Asked()
+    with giving_way(asked):
+        all_steered(placed, [first], PlanOptions())
+    for most, is_finished in ((0, False), (len(asked) + 3, True)):
+        with giving_way(Asked(most)):
+            part = all_steered(placed, [first, second], PlanOptions())
+        assert list(part) == [first.failure]
+        assert part[first.failure].is_finished == is_finished

@@ -31,7 +31,7 @@ def log_on(kv: KeyValueStore) -> ChangeLog:
 
 
 def settled(log: ChangeLog, batch: List[ChangeRow], items: Any, epoch: int = 0) -> None:
-    log.settle({one.pgid for one in batch}, items, epoch)
+    log.end_batch({one.pgid for one in batch}, items, epoch)
 
 
 def written(kv: KeyValueStore, batches: List[List[ChangeRow]]) -> ChangeLog:
@@ -143,14 +143,14 @@ def test_what_was_not_sent_after_all_is_taken_out() -> None:
     store = BufferedKvStore(kv, LOG)
     log, earlier = ChangeLog(store), [row(number) for number in range(240)]
     log.append(earlier, 1000.0)
-    log.settle({one.pgid for one in earlier}, {})
+    log.end_batch({one.pgid for one in earlier}, {})
     batch = [row(number) for number in range(300, 600)]
     log.append(batch, 2000.0)
     store.flush()
     assert log_on(kv).rows() == [*earlier, *batch]
-    log.settle({"1.12c"}, {})   # 300
+    log.end_batch({"1.12c"}, {})   # 300
     store.flush()
     assert log.rows() == log_on(kv).rows() == [*earlier, batch[0]]
     log.append([row(700)], 3000.0)
-    log.settle((), {})
+    log.end_batch((), {})
     assert log.rows() == [*earlier, batch[0]]

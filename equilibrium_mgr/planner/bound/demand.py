@@ -144,7 +144,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
     pools = _empty_parts(snapshot, fixed_pools, usable)
     movable = MovableBytes([], Counter(dict.fromkeys(sorted(usable), 0)), pools, Counter())
     drained = snapshot.drained_osds
-    # only PGs of a pool that is being split differ in size
+    # PGs of a pool weigh the same if pg_num is a power of two
     split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     for pg in piecewise(snapshot.pgs.values(), _PGS_AT_ONCE):
         pool = snapshot.pools[pg.pool]

@@ -86,7 +86,8 @@ def of_sizes(bounds: UtilizationBounds, leveled: Snapshot, snapshot: Snapshot
              ) -> UtilizationBounds:
     """Converts bounds of the cluster without fixed bytes to ratios of the sizes with them.
 
-    Without drained OSDs no bound is above the present maximum: lowered weights can ask for more.
+    `highest` is at most the present maximum unless OSDs are drained: lowered weights can ask for
+    more.
     """
     found = dict(bounds.utilizations)
     for number, osd in leveled.osds.items():

@@ -83,7 +83,8 @@ def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
 def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int) -> Optional[int]:
     """Returns the OSD of the shard's CRUSH mapping.
 
-    None if the shard would make it the fullest OSD of all, and fuller than its own goal.
+    None if upmap items have not brought the shard, or it may not or cannot return. None also if it
+    would make that OSD the fullest of all, and fuller than its own goal.
     """
     placement = costs.placement
     size = placement.pg_bytes[pg]

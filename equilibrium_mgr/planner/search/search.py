@@ -6,7 +6,7 @@
    utilization of each OSD set and the pressure of each data pool are lowered as far as it pays.
 4. Reduction: moves that turned out not to be needed are reverted, and detours are shortened.
 
-A search can be told to end at any moment: the placement is then better than the initial one.
+A search can be told to end at any moment: the placement then has what it has gained so far.
 """
 from __future__ import annotations
 

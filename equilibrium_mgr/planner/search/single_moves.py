@@ -70,7 +70,7 @@ class Descent:
     """Makes moves while they lower the objective.
 
     `set_of`: OSD → its set. Moves that improve only the counts of pools end when the `count_budget`
-    of the set is spent.
+    of the set is spent; for far pools, when `far_bytes_left` is.
     """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
@@ -328,8 +328,8 @@ class Descent:
         """Returns the best move of groups that share a list of targets, or `best` if that is
         better.
 
-        The search ends at a target at which no shard of any size can gain: on a large cluster at
-        once, for most sources.
+        If `strict` and no pool is far, the search ends at a target at which no shard of any size
+        can gain: on a large cluster at once, for most sources.
         """
         costs, groups, ranked = self._costs, self._placement.groups, sharing.ranked
         far = _NONE

@@ -45,7 +45,7 @@ _MOVES_A_PIECE = 50   # reverted between two yields: a few milliseconds
 
 
 class Tightening:
-    """Lowers limits. After each call the placement scores better or is the same.
+    """Lowers limits. After each call, except of `lower_osd_to`, the moves are worth their cost.
 
     `price`: of a displaced byte (utilization).
     """
@@ -107,8 +107,8 @@ class Tightening:
         self._exhausted_at[osds] = len(placement.change_log)
 
     def lower_osd_to(self, osd: int, max_bytes: int, helpers: Tuple[int, ...]) -> None:
-        """Relieves an OSD at any cost until it has less than one of its shards above `max_bytes`,
-        or nothing more can leave."""
+        """Relieves an OSD at any cost until it has less than its median shard above `max_bytes`,
+        nothing more can leave, or the effort is spent."""
         placement = self._placement
         if not placement.is_source[osd]:
             return
@@ -180,7 +180,7 @@ class Tightening:
                     measure: Callable[[int], float], highest: float, wanted: float,
                     value_of: Callable[[float, float], float], budget: float) -> bool:
         """Relieves the OSDs above the limit, the worst first, and keeps the moves that paid.
-        Returns False if it reverted some.
+        Returns False if it reverted some, or found none for an OSD that is still above.
 
         `above`: (-measure, OSD) of these OSDs; `measure`: utilization or pressure of an OSD.
         `highest`: the measure at first; `wanted`: the limit. `value_of(high, low)`: of lowering

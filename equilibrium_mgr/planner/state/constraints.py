@@ -205,7 +205,7 @@ class SearchConstraints:
         return self.fits_pressure(osd, more, plus, minus)
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
-        """Returns `fits` for pressure only; a group that only loses a shard always fits."""
+        """Returns `fits` for pressure only; a group that loses a shard fits unless bytes come."""
         counts = self._counts
         limits = self.max_pressure
         last = self._limited

@@ -296,8 +296,8 @@ class PlacementState:
                         group: ShardGroup) -> bool:
         """Returns False if a shard would take an OSD that another shard of its PG left.
 
-        Upmap items cannot exchange OSDs of a PG. If a freeze has made shards do so, `items_for`
-        decides.
+        Upmap items cannot exchange OSDs of a PG directly. If a freeze has made shards do so by a
+        detour, `items_for` decides.
         """
         raw = self.raw_up[pg]
         for known in (self.initial_up[pg], raw):

@@ -128,8 +128,8 @@ class BlockLayout:
     def _zone(self) -> Optional[List[int]]:
         """Returns OSD index → the innermost bucket that a single shard cannot leave, or None.
 
-        The shard cannot leave it if each bucket in use is full and none is free, nor leave a group
-        of shards that stay together.
+        A shard cannot leave it if each bucket in use is full and none is free, or if its group of
+        shards has to stay together.
         """
         zone: Optional[List[int]] = None
         for domain, buckets, siblings in self._levels():
@@ -146,7 +146,8 @@ class BlockLayout:
         """Yields each failure domain, the outermost first, with OSD index → its bucket, and the
         sets of buckets of one parent if PGs leave some of these free.
 
-        None for MSR rules: a stride may use several buckets, so each shard may go separately.
+        Yields nothing for MSR rules: a stride may use several buckets, so each shard may go
+        separately.
         """
         if self.block.is_msr:
             return

@@ -176,8 +176,8 @@ class ShardIndex:
             pair = found.get(group)
             if pair is None:
                 pair = found[group] = ([], [])
-            # A shard on an initial OSD of its PG has not moved: a shard never takes an OSD that
-            # another shard of its PG left.
+            # A shard on an initial OSD of its PG counts as not moved. An erasure-coded shard never
+            # takes an OSD that another shard of its PG left; copies are all alike.
             is_displaced = osd not in initial_up[pg]
             pair[is_displaced].append((bytes_of[group][pg], pg))
         known = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))

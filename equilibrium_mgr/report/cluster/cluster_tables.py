@@ -99,9 +99,9 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
     Utilizations are ratios. `utilization` is the used bytes ÷ the size of the class. All current
     figures count drained OSDs, and leave out OSDs that are out or without statistics. Predictions
     leave drained OSDs out, and are None if the class has no other OSD. `soon_`: after everything in
-    flight has arrived. `planned_`: by
-    `planned_used`, OSD id → bytes; None without it. `bound_`: no legal placement that keeps the
-    operator's weights has a lower maximum; None if the class has no bound of its own.
+    flight has arrived. `planned_`: by `planned_used`, OSD id → bytes; None without it. `bound_`: no
+    legal placement that keeps the operator's weights has a lower maximum; None if the class has no
+    bound of its own.
     """
     soon = class_usage(view.snapshot, view.used_soon)
     planned: Mapping[str, ClassUsage] = {}
@@ -137,7 +137,7 @@ _POOL_KEYS = ("free_bytes", "limiting_osd")
 
 
 def class_figures(prefix: str, usage: Optional[ClassUsage]) -> Row:
-    """Returns max, min and stddev of a class, JSON-ready; None if the usage is None."""
+    """Returns max, its OSD, min and stddev of a class, JSON-ready; all None without a usage."""
     return {prefix + key: getattr(usage, field, None) for key, field in _CLASS_FIGURES.items()}
 
 

@@ -139,7 +139,7 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
         cells = cells_of(pools[:_MOST_POOLS], _POOL_COLUMNS)
         tables.append([render_table(_POOL_HEAD, cells)])
     if len(pools) > _MOST_POOLS:
-        more = plural(len(pools) - _MOST_POOLS, "smaller pool")
+        more = plural(len(pools) - _MOST_POOLS, "more pool")
         tables[-1].append(f"... {more}; --format json has all")
     return data, tables
 
@@ -319,8 +319,8 @@ def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
     if not recovery.too_full or answer.steers and not best.too_full:
         return ""
     if not best.too_full:
-        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', and"
-                " 'ceph equilibrium on' if it is off: then all find room")
+        return ("'ceph config set mgr mgr/equilibrium/steer_recovery true', the same of"
+                " hold_placement, and 'ceph equilibrium on' if it is off: then all find room")
     needed, osd = best.fullest
     assert needed is not None and osd is not None
     missing = format_bytes(best.no_room_bytes)

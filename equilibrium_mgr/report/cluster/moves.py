@@ -45,7 +45,8 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
                  waiting_shards: int, limit: Optional[int],
                  steered: Optional[Steered] = None) -> CommandAnswer:
     """Shows the shards that `_shards_of` finds. `waiting_shards`: shards of the execution that are
-    not sent yet. `steered`: as in the status. Raises CommandError for a limit below 1."""
+    not sent yet. `steered`: as in the status. Raises CommandError for a limit below 1, or as
+    `_shards_of` does."""
     shards = sorted(_shards_of(view, what, pool), key=_order)
     rows = [_row(view, shard) for shard in shards]
     shown = listed = limited_rows(rows, limit)

@@ -72,10 +72,11 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
 def _rows(view: ClusterView, wanted: Optional[Collection[PgChange]]) -> List[Row]:
     """Returns one row for each OSD, ordered by id.
 
-    Utilizations are ratios. `size_bytes`, `used_bytes`, `utilization` and `pgs` are current; None
-    for an OSD without statistics. `soon_`: after everything in flight has arrived. `planned_`:
-    after the `wanted` changes as well; None without `wanted`. `best_`: in the most even placement
-    that the rules allow. `moving_`: shards in flight. `waiting_`: shards of the wanted changes.
+    Utilizations are ratios. `pgs`, `size_bytes`, `used_bytes` and `utilization` are current; the
+    last three are None for an OSD without statistics. `soon_`: after everything in flight has
+    arrived. `planned_`: after the `wanted` changes as well; None without `wanted`. `best_`: in the
+    most even placement that the rules allow. `moving_`: shards in flight. `waiting_`: shards of the
+    wanted changes.
     """
     planned: Mapping[int, int] = {}
     best: Mapping[int, float] = {}

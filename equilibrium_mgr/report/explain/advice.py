@@ -165,10 +165,11 @@ def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
 # -- available space -------------------------------------------------------------------------------
 
 def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
-    """Returns the action, or an action that makes available space if the first one only waits.
+    """Returns the action, or a better one if the first only waits.
 
     Waiting does not help an OSD that incoming data fills above backfillfull_ratio, nor a class
-    whose OSDs are all above nearfull_ratio.
+    whose bound is above nearfull_ratio: they need available space. Nor does it help if most OSDs do
+    not report, or one copies slowly.
     """
     if not action.startswith(codes.NOTHING):
         return action
@@ -273,8 +274,8 @@ def weights_advice(context: ExplainContext) -> List[Row]:
 
 
 def pg_num_advice(osd_set: OsdSet, context: ExplainContext, pool: Optional[Pool]) -> List[Row]:
-    """Returns a higher pg_num if a plan shows that it is worth the copies, JSON-ready; bytes and
-    ratios.
+    """Returns a higher pg_num if a plan shows that it is worth the copies, or that such a plan is
+    being made; JSON-ready, bytes and ratios.
 
     `pool`: whose free space it is to raise. None: the pool of the largest shards, if the fullest
     OSD is about one of these above the bound.

@@ -38,7 +38,8 @@ class ExplainContext(NamedTuple):
 
     @property
     def rejected(self) -> Items:
-        """Returns the upmap items that the monitor dropped, of PGs that plans leave alone now."""
+        """Returns the upmap items that the monitor dropped, or whose PG an OSD withheld, of PGs
+        that plans leave alone now."""
         return {pgid: item for pgid, item in self.status.rejected.items()
                 if pgid in self.excluded.rejected}
 
@@ -52,7 +53,7 @@ class ExplainContext(NamedTuple):
         return refusals.rest_code
 
     @property
-    def is_settled(self) -> bool:
+    def is_idle(self) -> bool:
         """Returns True if a plan has found nothing to do. A plan of a drain alone, while automatic
         balancing is off, does not ask what else would gain."""
         return self.status.state in (STUCK, BALANCED) and self.settings.active
@@ -79,7 +80,7 @@ class ExplainContext(NamedTuple):
                 if row.pgid == pgid and row.kind == kind]
 
     def census(self) -> Optional[RefusalCensus]:
-        """Counts refusals with these options; None if the bounds are not known."""
+        """Returns a counter of refusals with these options; None if the bounds are not known."""
         bounds = self.view.utilization_bounds
         if bounds is None:
             return None

@@ -138,7 +138,7 @@ def _cluster(context: ExplainContext) -> Tuple[Explanation, Facts]:
     reason = cluster_reason(context)
     weights = weights_advice(context)
     reason = reason._replace(advice=[*reason.advice, *weights])
-    if weights and context.is_settled and reason.action.startswith(codes.NOTHING):
+    if weights and context.is_idle and reason.action.startswith(codes.NOTHING):
         reason = reason._replace(action=f"{codes.NOTHING} here; moves keep the lowered weights: the"
                                         " advice says how to leave them")
     return reason, _cluster_facts(context)

@@ -27,8 +27,8 @@ Facts = Tuple[Dict[str, Any], List[str]]
 
 #: Device classes, hosts, pools and the like that a sentence names; it counts the rest.
 _NAMES_SHOWN = 5
-#: Bytes that belong to no PG are named if they are most of an OSD's data, and more than this ratio
-#: of its size.
+#: Bytes that belong to no PG are named if they are most of an OSD's used bytes, and these are more
+#: than this ratio of its size.
 _NOBODYS = 0.05
 
 
@@ -171,7 +171,7 @@ def _no_more_free(bound: PoolSpaceBound, pool: Pool, snapshot: Snapshot) -> str:
 
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """Returns where the shards of a PG are, and why. `rejected`: PGs whose upmap items the monitor
-    dropped."""
+    dropped, or that an OSD withheld."""
     snapshot = view.snapshot
     pgid = pg.pgid
     up = pg.up

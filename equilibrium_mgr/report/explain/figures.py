@@ -262,8 +262,8 @@ def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]
 def _more_backfills(view: ClusterView) -> Optional[str]:
     """Returns Ceph's option that lets an OSD copy more at a time.
 
-    Returns None if it is set already, if osd_max_backfills is above 1 on rotating disks, or if the
-    release of the OSDs is unknown.
+    Returns None if it is set already, or if the release of the OSDs is unknown. Before Quincy also
+    if osd_max_backfills is above 1 on rotating disks.
     """
     release = view.snapshot.osd_release
     is_set = view.copying_options.get

@@ -1,5 +1,6 @@
 """Finds what comes before balancing: OSDs that are down or above full_ratio, PGs that serve no
-client or lack an OSD for a shard, clients stopped by the flag pause, and hosts that no rule uses.
+client or lack an OSD for a shard, rules that reach no OSD, clients stopped by the flag pause. Also
+hosts that no rule uses.
 
 `status`, health checks and `explain` show it, with the one thing to do first.
 """
@@ -329,7 +330,7 @@ def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule of the pool and the buckets that it takes."""
     takes = {snapshot.crush.name_of(block.take) for block in pool.blocks}
     return (f"rule {snapshot.crush.rule_name(pool.rule_id)} of pool {pool.name} takes"
-            f" {named(sorted(takes), MOST_NAMED)}, where no OSD is")
+            f" {named(sorted(takes), MOST_NAMED)}, where no OSD is in")
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
@@ -357,8 +358,9 @@ class _Reach(NamedTuple):
 
 
 def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
-    """Returns hosts without any OSD that the rule of a pool can use, and hosts with `osds` that are
-    up and that no rule can use; JSON-ready. `missing`: the type of bucket that the host lacks."""
+    """Returns hosts with OSDs that are up but get no data, JSON-ready. Either the rule of `pool`
+    takes a root above the host and can use none of its OSDs, because it is in no bucket of the type
+    `missing`. Or no rule can use these `osds`."""
     crush = snapshot.crush
     rules = {pool.rule_id: _Reach(pool, pool.rule.osds())
              for pool in snapshot.pools.values() if pool.rule is not None}

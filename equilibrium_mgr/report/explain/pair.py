@@ -142,7 +142,7 @@ def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
     if pg is None:
         error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
         raise CommandError(
-            error, f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
+            error, f"'{pgid}' is no PG: only a PG can be explained with OSD '{name}'")
     if number not in snapshot.osds:
         error = errno.EINVAL if number is None else errno.ENOENT
         raise CommandError(error, f"'{name}' is no OSD that pg {pgid} could go to")
@@ -291,7 +291,7 @@ def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> Li
         return [_row(GAIN, "plan", planned)]
     if context.status.progress is not None:
         return [_row(GAIN, "plan", "the plan under way does without", codes.MIN_GAIN)]
-    if not context.is_settled:
+    if not context.is_idle:
         return []
     why = ", as it gains less than min_gain, or than it costs" if code in _GAINING else ""
     return [_row(GAIN, "plan", f"the last plan did without{why}", codes.MIN_GAIN)]

@@ -10,7 +10,7 @@ from ...execution.outcomes import WaitingGroup, waiting_groups
 from ...execution.size_check import sentence
 from ...observation.cluster_view import BALANCED, MOVING, OFF, STUCK, THROTTLED
 from ...observation.refusals import (
-    COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
+    COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, idle_code)
 from ...plan.model import PgChange, PoolSpace
 from ...planner.bound.lower_bound import OsdSet
 from ...planner.refusal_census import Census, RefusalCount
@@ -126,7 +126,7 @@ def _counted_text(found: RefusalCount, context: ExplainContext) -> str:
     """Returns what a code refuses, or what the moves come to that nothing refuses."""
     said = codes.REASONS[found.code].counted
     if not said:
-        if context.is_settled:
+        if context.is_idle:
             return "allowed, but gains less than min_gain, or than moving it costs"
         return "allowed, and would be more even"
     pgid, source, _ = found.example
@@ -162,8 +162,8 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     sends none. `pool`: whose free space is asked for."""
     found = _counts(what, census, where, context)
     code = census.reason_code
-    if context.is_settled:
-        code = settled_code(census, context.rest_code)
+    if context.is_idle:
+        code = idle_code(census, context.rest_code)
     elif code == codes.MIN_GAIN:
         if context.status.state not in (STUCK, BALANCED):
             return _by_state(found, context)
@@ -180,7 +180,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
         action = codes.NOTHING   # the option is not the cause
     advice: List[Row] = []
-    is_at_end = context.is_settled or code == codes.GRANULARITY
+    is_at_end = context.is_idle or code == codes.GRANULARITY
     if osd_set is not None and is_at_end and action.startswith(codes.NOTHING):
         advice = pg_num_advice(osd_set, context, pool)
     for one in advice:
@@ -386,7 +386,7 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
         until = None
         if left:
             until = format_deadline(context.now + left)
-        return _reason(what, alone, "automatic plans leave it alone until then", until=until)
+        return _reason(what, alone, "automatic plans leave it alone for now", until=until)
     asked = context.census()
     if asked is None:
         return _reason(what, codes.NOT_READY, "how even the cluster could be is not known")

@@ -3,9 +3,10 @@
 PG statistics show 0 until the PG's deep scrub, days or weeks later. The pool's own statistics
 (`store_stats.omap_allocated`, raw bytes of all copies) have the bytes that the OSDs' RocksDB has
 written out, without its write buffers. Since Ceph 18 those buffers are small (16 MiB, not 256). The
-rest of the pool's figure is apportioned to the PGs without one, by their objects. If the figure is
-less than the sum of the PGs' own, all PGs count less by the same ratio. Then RocksDB compresses
-(LZ4, the default if its buffers are small), or clients have deleted since.
+rest of the pool's figure is apportioned to the PGs without one, by their objects. If all PGs have
+one, or the rest is less than as many objects of the others have, all PGs count by one ratio. It is
+below 1 if RocksDB compresses (LZ4, the default if its buffers are small) or clients have deleted
+since, and above 1 if they have written.
 
 Before Ceph 18 the figure is only a lower limit. It counts, but a PG is immovable until its deep
 scrub if more than a few of its objects have omap. OSDs of these releases also free omap late, so
@@ -105,7 +106,7 @@ def omap_objects(record: PgRecord) -> int:
 
 
 def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:
-    """Returns True if omap is much of the PG and nobody has measured it.
+    """Returns True if omap is probably much of the PG and nobody has measured it.
 
     The PG's size is unknown then, unless the pool's own statistics show it in time.
     """

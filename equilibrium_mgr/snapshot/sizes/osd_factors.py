@@ -72,7 +72,7 @@ def of_whole(of_data: float, metadata: float) -> float:
 
 
 def exact_ratio(ratio: float) -> float:
-    """Returns the ratio to a thousandth. Their sums are exact, in any order."""
+    """Returns the ratio to a 1024th: sums of such ratios are exact, in any order."""
     return round(ratio * _PARTS) / _PARTS
 
 

@@ -5,6 +5,8 @@ The size of a shard is data × padding × ratio, plus omap, plus metadata:
 - padding: stored ÷ logical bytes of the pool;
 - ratio: allocated ÷ stored;
 - metadata: a cost per object of the device class.
+If the drives of a class compress, a ratio of the class reduces all of it. Bytes that arriving
+shards took above that are added.
 
 While data moves, the data on an OSD lies between two bounds. `whole` shards are certainly there.
 Other shards may be there in part: shards that are copied or recovered, shards that came within the

@@ -31,9 +31,10 @@ ADDED = (12, 13)
 POOLS = (("rep", "replicated", 64, 800), ("ec", "erasure", 32, 500))   # PGs, objects
 OBJECT_BYTES = 2 << 20
 WRITES_PER_SECOND = 4
-OPTIONS = {**workload.SHORT_LOGS, "osd_max_backfills": "2"}
+#: With more than one object at a time, OSDs add up waits that they have begun, and stay slow.
+OPTIONS = {**workload.SHORT_LOGS, "osd_max_backfills": "2", "osd_recovery_max_active": "1"}
 #: Seconds between two objects until the module has chosen, and afterwards.
-SLOW, FAST = 10.0, 0.15
+SLOW, FAST = 8.0, 0.1
 CHOICE_SECONDS, LONGEST_SECONDS, DELETING_SECONDS = 180, 900.0, 20.0
 #: A return is watched for so long at least if the module gets the time for a choice.
 STEERED_BY = 55.0

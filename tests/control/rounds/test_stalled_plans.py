@@ -104,3 +104,16 @@ def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
         harness.round(300)
         harness.arrive()
     assert len(harness.sent) == 4
+
+
+def test_a_plan_whose_last_pgs_have_no_whole_copy_up_has_not_waited_for_max_wait() -> None:
+    """It ends at once: nothing of them can arrive."""
+    harness = Harness(uneven(), max_misplaced_ratio=1.0, max_wait=3600)
+    executing(harness, small_plan(1))
+    harness.round(60)
+    harness.arrive()
+    harness.cluster.acting["1.0"] = [0]
+    harness.report("1.0", state="down+remapped", reported_epoch=10 ** 6)
+    harness.rounds(3, 60)
+    assert harness.execution is None
+    assert harness.history[-1]["outcome"].endswith("or no whole copy of them is up")
