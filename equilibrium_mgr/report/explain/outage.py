@@ -236,9 +236,6 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
     if found.down:
         said.append(f"{plural(len(found.down), 'OSD is', 'OSDs are')} down:"
                     f" {places(found.down, snapshot)}{_seen(view, DOWN, *found.down)}")
-        if "noout" not in found.flags and all(osd.is_in for osd in found.down):
-            said.append("Ceph rebuilds the lost shards once it has marked OSDs out: by default"
-                        " after ten minutes, and not for a whole rack")
     if found.full:
         said.append(_writes_stopped(found.full, view))
     if found.inactive:
@@ -253,6 +250,10 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
         said += _without_osd(found, view)
     if DEGRADED_STRETCH in snapshot.skipped:
         said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
+    awaits_out = all(osd.is_in for osd in found.down) and not _scarce_type(snapshot)
+    if found.down and awaits_out and "noout" not in found.flags:
+        said.append("Ceph rebuilds the lost shards once it has marked OSDs out: by default after"
+                    " ten minutes, and not for a whole rack")
     for flag, groups in found.flags.items():
         whose = ""
         if groups:
