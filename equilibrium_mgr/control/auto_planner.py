@@ -365,9 +365,10 @@ class AutoPlanner:
         """Returns True if a plan is to be made that steers shards."""
         return self._steering.is_due(settings, self._clock())
 
-    def _wait_to_settle(self, change: str) -> Optional[Verdict]:
+    def _wait_to_settle(self, change: str, least: float = 0.0) -> Optional[Verdict]:
+        """Returns that the next plan has to wait, at least so many seconds; None if it has not."""
         now = self._clock()
-        left = self._settling.seconds_left(now)
+        left = max(least, self._settling.seconds_left(now))
         if self.is_restless and self._planned_at is not None:
             left = self._pace_seconds - max(0.0, now - self._planned_at)
         why = f"{change}; unless it changes again there is a new plan at"
@@ -394,7 +395,9 @@ class AutoPlanner:
         now = self._clock()
         steering_left = self._steering.seconds_left(settings, now)
         is_steering = self.is_steering_due(settings)
-        settling = None if is_steering else self._wait_to_settle("the cluster has just changed")
+        settling = None
+        if not is_steering:   # a new mgr that finds shards to steer waits for that, too
+            settling = self._wait_to_settle("the cluster has just changed", steering_left or 0.0)
         if settling is not None:
             if steering_left is not None and settling.seconds is not None:
                 settling = settling._replace(seconds=min(settling.seconds, steering_left))

@@ -12,6 +12,7 @@ from equilibrium_mgr.control.status import SteeringWait
 from equilibrium_mgr.control.steering import SteeringTrigger
 from equilibrium_mgr.crush.placement import NO_OSD
 from equilibrium_mgr.plan_service import plan_service
+from equilibrium_mgr.plan.model import STEER
 from equilibrium_mgr.plan.options import PlanOptions, Steering
 from equilibrium_mgr.planner import steering
 from equilibrium_mgr.planner.steering import steering_plan
@@ -132,11 +133,15 @@ def test_shards_are_steered_although_nobody_saw_the_osds_go_out(session: Session
     """By the next mgr, and if the option is switched on in the middle."""
     drive.command(session, option("hold_placement", False))
     drive.command(session, option("steer_recovery", "fail" in line))
+    drive.command(session, option("start_delay", 0))
     lose_host(session)
+    began = session.clock()
     drive.command(session, line)
     drive.command(session, "sim run 2m")
     steered = session.module.balancer.status.steered
     assert steered is not None and steered.elsewhere_shards > 10
+    sent_first = session.module.balancer.changes().rows(began)[0]
+    assert sent_first.kind == STEER   # not relief of OSDs that steering keeps from being full
     drive.command(session, "sim mgr fail")   # and this one takes nothing of it back
     drive.command(session, "sim run 5m")
     again = session.module.balancer.status.steered
