@@ -135,14 +135,19 @@ def balance(cluster: DaemonCluster) -> None:
     cluster.set_option("min_gain", 1.0)
 
 
+def switch(cluster: DaemonCluster, steers: bool) -> None:
+    """Sets both options."""
+    for option in ("steer_recovery", "hold_placement"):
+        cluster.set_option(option, str(steers).lower())
+
+
 def begin(cluster: DaemonCluster, steers: bool) -> Watch:
     """Waits until all PGs are clean and no OSD deletes any, and sets the options."""
     workload.wait_clean(cluster)
     began = time.monotonic()   # an OSD that was killed may keep a PG for good
     wait_for("no PGs to delete", lambda: workload.spare_pgs(cluster) <= 0
              or time.monotonic() - began > DELETING_SECONDS, 2 * DELETING_SECONDS)
-    for option in ("steer_recovery", "hold_placement"):
-        cluster.set_option(option, str(steers).lower())
+    switch(cluster, steers)
     workload.pace_recovery(cluster, SLOW if steers else FAST)
     return Watch(cluster)
 
@@ -374,6 +379,7 @@ def play_change(cluster: DaemonCluster, change: Change, steers: bool) -> Played:
     course = watch.until_clean()
     assert illegal_placements(cluster) == []
     told = kept(cluster, chosen, items)
+    switch(cluster, False)   # else shards may be held where they have come to
     watch = Watch(cluster)
     change.undo(cluster)
     back = watch.until_clean()
