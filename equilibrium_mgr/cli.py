@@ -71,9 +71,8 @@ class Commands:
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
                    limit: Optional[int] = None, by_osd: bool = False) -> CommandResult:
         """Show the shards that are moving, of all PGs or of an OSD, a host, a pool or a PG, and who
-        moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), steered (Ceph, to an OSD
-        that equilibrium chose), or upmap (somebody else's upmap item). Options: --limit N; --by-osd
-        (sizes, rate, time left of each OSD)"""
+        moves them: plan (equilibrium), steered, recovery, crush, pg_num (Ceph) or upmap (others).
+        Options: --limit N; --by-osd (sizes, rate, time left of each OSD)"""
         return self._answer(format, show_moves, what, limit, by_osd)
 
     @write_command("equilibrium optimize")

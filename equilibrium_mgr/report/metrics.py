@@ -161,6 +161,8 @@ def _moving_bytes(moment: _Moment) -> Figures:
 
 def _steered_shards(moment: _Moment) -> Figures:
     steered = moment.status.steered
+    if moment.seen is None:   # the last mgr may have steered some
+        return {}
     if steered is None:
         return {"elsewhere": 0, "held": 0, "skipped": 0}
     return {
