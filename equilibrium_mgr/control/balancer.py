@@ -390,7 +390,7 @@ class Balancer:
         guard = self._guards.check(summary, summary.mon_connected, summary.builtin_active, settings,
                                    execution, self.drains.drains_only(settings))
         if guard is not None:
-            self._stop_for(guard, execution)
+            self._note_guard(guard, execution)
             self._enter(guard)
             if is_asked or self.dispatcher.is_watched or self.observer.is_behind(summary):
                 self._update_view(summary, settings)
@@ -476,7 +476,7 @@ class Balancer:
         left = max(self._round.seconds_left(now), self._wait.seconds_left(now))
         return left > _TOLERANCE_SECONDS
 
-    def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
+    def _note_guard(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall = Stall()
@@ -644,7 +644,7 @@ class Balancer:
             snapshot, self._gateway.have_mon_connection(), self._gateway.builtin_balancer_active(),
             settings, execution, drains_only)
         if guard is not None:
-            self._stop_for(guard, execution)
+            self._note_guard(guard, execution)
             return guard
         if execution is not None and not execution.name:
             why = self._automatic.why_not_on(

@@ -213,7 +213,8 @@ class Journal:
             Optional[str], Sequence[ChangeRow], Mapping[str, Any], Mapping[str, Any]]:
         """Reads everything, once. A garbled value counts as absent.
 
-        `sleep_interval`: the last mgr has stored its state so many seconds apart, or fewer.
+        `sleep_interval`: the longest time between two rounds. The last mgr stored its state at the
+        end of each.
         `cooldown`: it moved no PG again for so many seconds.
 
         Returns the name of the plan whose execution was under way, or None; the recent rows of the

@@ -4,8 +4,9 @@ A pinned shard is wanted where it is, so that it does not move. If not all shard
 pinned, as many as the search finds are, and the others move as before. Upmap items cannot express
 an exchange of OSDs between shards; one of these shards may go to another OSD so that the others
 stay.
-Shards are pinned only to OSDs of the acting set, because these certainly have the data, in
-any history since the PG was clean.
+
+Shards are pinned only to OSDs of the acting set, because these certainly have the data, whatever
+has happened since the PG was clean.
 
 Also the plan that freezes a cluster: the pins of all PGs whose data is not where it is wanted.
 """

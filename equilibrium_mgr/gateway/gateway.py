@@ -452,7 +452,8 @@ class Gateway:
         return True
 
     def builtin_balancer_sleep(self) -> float:
-        """Returns the seconds until a running built-in balancer notices that its option is off."""
+        """Returns after how many seconds, at most, a running built-in balancer notices that its
+        option is off."""
         return float(self._mgr.get_module_option_ex(
             "balancer", "sleep_interval", _DEFAULT_BALANCER_SLEEP))
 

@@ -161,7 +161,7 @@ def _conflict(this: _Round) -> Optional[Check]:
     if not this.status.builtin_active:
         return None
     return _warning("the built-in balancer and equilibrium are both active", 1,
-                    ["equilibrium sends nothing meanwhile"], f"run '{CURE_BUILTIN}'")
+                    ["equilibrium moves no data meanwhile"], f"run '{CURE_BUILTIN}'")
 
 
 def _toofull(this: _Round) -> Optional[Check]:
@@ -244,8 +244,9 @@ class HealthMonitor:
         self.stuck_since: Optional[float] = None
 
     def observe(self, status: BalancerStatus, now: float) -> None:
-        """Records since when the loop is stuck; called before `health_checks`. Another plan does
-        not end that."""
+        """Records since when the loop is stuck for a reason that can be ended; called before
+        `health_checks`. The time goes on while a plan is made or the loop waits. Any other state
+        ends it."""
         if status.state == STUCK and codes.REASONS[status.reason_code].kind != codes.BEST:
             self.stuck_since = min(now, self.stuck_since or now)
         elif status.state not in (PLANNING, WAITING):

@@ -90,8 +90,8 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
 
 
 def crush_crowds_out(view: ClusterView) -> bool:
-    """Returns True if an expansion has misplaced more than the limit, and nothing leaves an OSD
-    above nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
+    """Returns True if more is misplaced than the limit, as after an expansion, and nothing leaves
+    an OSD above nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
     snapshot = view.snapshot
     osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
