@@ -159,8 +159,8 @@ class SteeringTrigger:
             return ""
         parts: List[str] = []
         if choice.elsewhere_shards:
-            shards = plural(choice.elsewhere_shards, "shard")
-            parts.append(f"{shards} that are copied anyway go where there is room")
+            parts.append(plural(choice.elsewhere_shards, "shard that is copied anyway goes",
+                                "shards that are copied anyway go") + " where there is room")
         if choice.held_shards:
             parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
         return " and ".join(parts) + skipped_text(choice.skipped)
@@ -210,6 +210,7 @@ def skipped_text(skipped: Mapping[str, int]) -> str:
     as Steered."""
     if not skipped:
         return ""
-    shards = plural(sum(skipped.values()), "shard")
+    shards = plural(sum(skipped.values()), "shard was", "shards were")
     counts = [f"{why} ({count})" for why, count in Counter(skipped).most_common()]
-    return f"; {shards} are left to CRUSH because of their PG: {named(counts, _REASONS_NAMED)}"
+    return (f"; {shards} left to CRUSH because of their PG at that time:"
+            f" {named(counts, _REASONS_NAMED)}")

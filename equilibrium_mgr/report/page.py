@@ -383,9 +383,10 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
         table(f"WORST FAILURE<|WHEN<|{WORST_HEAD}", rows),
         paragraph("The worst of each type. %AFTER: the highest utilization at the end, %PEAK: on"
                   " the way. NO ROOM: what finds none below backfillfull, so that %AFTER is not"
-                  " reached. Steered: with the option steer_recovery; the line above it is by CRUSH"
-                  f" alone. '{command}' has others. While a plan is carried out it is between now"
-                  " and with it, as an upmap moves a whole copy before the old one is deleted.",
+                  " reached. Steered: with the options steer_recovery and hold_placement, or the"
+                  f" one that is on; the line above it is by CRUSH alone. '{command}' has others."
+                  " While a plan is carried out it is between now and with it, as an upmap moves a"
+                  " whole copy before the old one is deleted.",
                   "note"),
         *advice,
         *missing]

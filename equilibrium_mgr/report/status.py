@@ -16,7 +16,7 @@ from ..control.steering import Steered, skipped_text
 from ..execution.execution import ExecutionProgress
 from ..execution.guards import changing_pg_nums, full_osds
 from ..execution.outcomes import active_rejections
-from ..observation.cluster_view import MOVING, OFF, ClusterView, with_too_full
+from ..observation.cluster_view import BLOCKED, MOVING, OFF, ClusterView, with_too_full
 from ..observation.movements import MovingTotals, slow_osds, states_text
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
@@ -189,13 +189,13 @@ def _progress_text(data: Data) -> str:
         return ""   # no data moves
     if rate:
         text += f", {format_bytes(rate)}/s"
-    text += _time_left_text(progress)
+    text += _time_left_text(progress, data["state"])
     if dropped:
-        text += f"; {plural(dropped, 'shard')} dropped"
+        text += f"; {plural(dropped, 'shard')} dropped from the plan"
     return text
 
 
-def _time_left_text(progress: Data) -> str:
+def _time_left_text(progress: Data, state: str) -> str:
     seconds = progress["eta_seconds"]
     osd = progress["eta_osd"]
     if seconds is None:
@@ -203,6 +203,8 @@ def _time_left_text(progress: Data) -> str:
             return ""
         return f"; no time left is known: {progress['eta_unknown_reason']}"
     text = f", about {format_duration(seconds)} left"
+    if state == BLOCKED:
+        text += " once it is not blocked"
     if osd is not None:
         text += f" (longest: osd.{osd})"
     return text
@@ -241,10 +243,10 @@ def _steered_text(data: Data, now: float) -> str:
                 " that Ceph copies and that have not begun to arrive")
     if steered is None:
         return ""
-    elsewhere = plural(steered["elsewhere_shards"], "shard")
+    elsewhere = plural(steered["elsewhere_shards"], "shard goes", "shards go")
     chosen = format_percent(steered["max_utilization"])
     by_crush = format_percent(steered["max_utilization_by_crush"])
-    return (f"{elsewhere} go to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
+    return (f"{elsewhere} to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
             f" data is: the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
             f"{skipped_text(steered['skipped'])}")
 

@@ -26,7 +26,8 @@ class Immovable(Why):
 
 
 NO_OSD_FOR_SHARD = Immovable(
-    "a shard has no OSD", "nothing; it ends by itself when it has OSDs for all shards",
+    "a shard has no OSD", "start the OSDs that are down ('ceph osd tree down'); if none is, the"
+    " CRUSH rule finds too few OSDs: add some",
     codes.DEGRADED)
 NO_STATISTICS = Immovable(
     "no statistics of the PG", "nothing; it ends by itself when its primary has reported",

@@ -288,7 +288,8 @@ REASONS: Mapping[str, Reason] = {
         counted="a step of pg_num is to touch the PG", clause="wait, as pg_num is changing",
         stuck="their PGs are to be merged, split or placed anew first"),
     SETTLING: Reason(
-        ("nothing; it ends by itself at {until}", "nothing; it ends by itself within minutes"),
+        ("nothing; it ends by itself at {until}, with a new plan",
+         "nothing; it ends by itself within minutes"),
         UNDECIDED),
     COOLDOWN: Reason(
         ("nothing; it ends by itself at {until} (pg_cooldown)",
@@ -303,7 +304,7 @@ REASONS: Mapping[str, Reason] = {
         sentence="pg {pgid} is being {activity}",
         waits_for="for a scrub, repair or trimming of their PG"),
     IN_FLIGHT: Reason(
-        ("nothing; it ends by itself when the earlier move has arrived",),
+        ("nothing; it ends by itself when that move has arrived",),
         sentence="an earlier move of pg {pgid} is still under way",
         waits_for="for an earlier move of their PG",
         counted="the PG is moving", clause="wait, as the PG is moving"),

@@ -278,18 +278,18 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
                         space)
     before = room_text(room_json(answer.before.room))
     after = room_text(room_json(recovery.after.room))
-    return lines + wrap("room:", f"{before} -> {after} if all pools grow alike")
+    return lines + wrap("room:", f"{before} -> {after} by CRUSH, if all pools grow alike")
 
 
 def _outcome(answer: FailureAnswer, recovery: Recovery) -> str:
     """Says how full OSDs get after a failure, what is copied, and what has no room."""
     highest, fullest = recovery.fullest
     peak, on_the_way = recovery.peak
-    text = f"{format_percent(highest)}% (osd.{fullest})"
+    text = f"fullest at {format_percent(highest)}% (osd.{fullest})"
     if recovery.too_full:
         text += (f" if all found room; {plural(len(recovery.too_full), 'PG')},"
-                 f" {format_bytes(recovery.no_room_bytes)} to copy, find none below backfillfull"
-                 f" ({format_percent(answer.backfillfull_ratio)}%)")
+                 f" {format_bytes(recovery.no_room_bytes)} to copy, without room below"
+                 f" backfillfull ({format_percent(answer.backfillfull_ratio)}%)")
     return (f"{text}; meanwhile at most {format_percent(peak)}% (osd.{on_the_way});"
             f" {plural(recovery.copied_shards, 'shard')} to copy,"
             f" {format_bytes(recovery.copied_bytes)}")
@@ -299,12 +299,13 @@ def _steered_outcome(answer: FailureAnswer, steered: SteeredRecovery) -> str:
     """Says the same with steering."""
     text = ""
     if not answer.steers:
-        text = "if steer_recovery and hold_placement were on: "
+        text = "if automatic balancing, steer_recovery and hold_placement were on: "
     text += _outcome(answer, steered.recovery)
     if steered.elsewhere:
         text += f", {steered.elsewhere} to other OSDs than CRUSH's"
     if steered.held:
-        text += f"; {plural(steered.held, 'shard')} stay where their data is"
+        held = plural(steered.held, "shard stays where its", "shards stay where their")
+        text += f"; {held} data is"
     if not steered.is_finished:
         text += "; the search was cut short, so it may become better"
     return text
@@ -325,7 +326,7 @@ def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
     assert needed is not None and osd is not None
     missing = format_bytes(best.no_room_bytes)
     text = (f"add OSDs of class {answer.osds[osd].device_class} with more than {missing} of room,"
-            " or delete as much before it happens")
+            " or delete more than that before it happens")
     ratio = math.ceil(100.0 * needed + _RATIO_MARGIN) / 100.0
     if ratio < answer.full_ratio:
         text += f"; in the outage 'ceph osd set-backfillfull-ratio {ratio:g}' lets all in"

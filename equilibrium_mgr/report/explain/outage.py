@@ -81,7 +81,7 @@ def rebuilding_text(view: ClusterView) -> str:
     if not gone or not degraded:
         return ""
     return (f"{plural(len(gone), 'OSD is', 'OSDs are')} down and out: {places(gone, snapshot)};"
-            f" Ceph rebuilds lost shards on other OSDs: {plural(degraded, 'PG is', 'PGs are')}"
+            f" Ceph rebuilds missing shards elsewhere: {plural(degraded, 'PG is', 'PGs are')}"
             " degraded")
 
 
@@ -252,8 +252,8 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
         said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
     awaits_out = all(osd.is_in for osd in found.down) and not _scarce_type(snapshot)
     if found.down and awaits_out and "noout" not in found.flags:
-        said.append("Ceph rebuilds the lost shards once it has marked OSDs out: by default after"
-                    " ten minutes, and not for a whole rack")
+        said.append("Ceph rebuilds missing shards elsewhere once it has marked OSDs out: by"
+                    " default after ten minutes, and not for a whole rack")
     for flag, groups in found.flags.items():
         whose = ""
         if groups:
