@@ -162,7 +162,8 @@ class SteeringTrigger:
             parts.append(plural(choice.elsewhere_shards, "shard that is copied anyway goes",
                                 "shards that are copied anyway go") + " where there is room")
         if choice.held_shards:
-            parts.append(f"{plural(choice.held_shards, 'shard')} stay where their data is")
+            parts.append(plural(choice.held_shards, "shard stays where its data is",
+                                "shards stay where their data is"))
         return " and ".join(parts) + skipped_text(choice.skipped)
 
     def forget_choice(self) -> None:
