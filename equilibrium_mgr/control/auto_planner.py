@@ -371,6 +371,7 @@ class AutoPlanner:
         left = max(least, self._settling.seconds_left(now))
         if self.is_restless and self._planned_at is not None:
             left = self._pace_seconds - max(0.0, now - self._planned_at)
+            left = min(left, self._settling.restless_seconds(now))
         why = f"{change}; unless it changes again there is a new plan at"
         return wait_until(codes.SETTLING, why, now, left)
 

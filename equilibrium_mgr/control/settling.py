@@ -41,6 +41,10 @@ class Settling:
         """Returns True if the topology keeps changing for longer than plans wait."""
         return self._last_change.seconds_left(now) > 0.0 and self._series_left(now) <= 0.0
 
+    def restless_seconds(self, now: float) -> float:
+        """Returns the seconds until the topology is not restless any more if it stays the same."""
+        return self._last_change.seconds_left(now)
+
     def seconds_left(self, now: float) -> float:
         """Returns the seconds until a plan may be made, 0 or less if it may be made now."""
         since_last = _LONGEST_SETTLE_SECONDS - self._last_change.seconds_left(now)
