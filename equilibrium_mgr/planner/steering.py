@@ -153,9 +153,10 @@ def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
     largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
     for pgid in piecewise(largest_first, _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
-        up = pgs[pgid].up
-        held = set(up).difference(pg.up, pgs[pgid].free)
-        crowded = [target for target in held if excess[target] > 0.0]
+        up = ups[pgid]
+        if not set(pgs[pgid].up).difference(pg.up, pgs[pgid].free):
+            continue   # none of its shards is held
+        crowded = [target for target in set(up).difference(pg.up) if excess[target] > 0.0]
         if crowded:
             found.append(pgid)
         for target in crowded:

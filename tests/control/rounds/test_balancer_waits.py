@@ -1,7 +1,7 @@
 """What the loop waits for: the start, the window, the monitor, and its own limits."""
 from __future__ import annotations
 
-from equilibrium_mgr.runtime.formatting import format_deadline
+from equilibrium_mgr.runtime.formatting import format_time
 from tests.support.fakes import Harness
 from tests.support.rounds import executing, small_plan, uneven
 
@@ -26,7 +26,7 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     assert harness.state == "waiting"
     assert harness.reason == (
         "the monitor took nothing of the last batch; the next goes at"
-        f" {format_deadline(sent_at[-1] + 480)}")
+        f" {format_time(sent_at[-1] + 480)} UTC")
     harness.gateway.refuses = set()
     harness.round(480)
     assert harness.sent[-1] == "1.4"
