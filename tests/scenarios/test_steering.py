@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
 import pytest
 
@@ -24,13 +24,14 @@ LONGEST_HOURS = 60
 RATE = 3 << 20   # bytes per second
 DOWN_OUT = "sim run 11m"
 AT_REST = ("balanced", "stuck")
+REST_MINUTES = 30   # a plan that has waited too long is made again in ten
 
 
 class Course(NamedTuple):
     """What happened between the failure and balance."""
 
     peak: float             # highest utilization of an OSD
-    whole_minutes: int      # until no PG lacked a copy
+    whole_minutes: int      # until each PG that lacked a copy had been whole once
     degraded_minutes: int   # PG-minutes until then
     copied_bytes: float
     shards: int             # whose targets were chosen
@@ -85,8 +86,9 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
     drive.command(session, DOWN_OUT)
     copied["bytes"] = 0.0
     meanwhile = events(seed, osds)
+    waiting = lacking_pgs(session)
     peak = 0.0
-    degraded = shards = 0
+    degraded = shards = rests = 0
     whole = -1
     for minutes in range(0, 60 * LONGEST_HOURS, STEP_MINUTES):
         for line in meanwhile.get(minutes, ()):
@@ -97,13 +99,16 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
         status = session.module.balancer.status
         if status.steered is not None:
             shards = status.steered.elsewhere_shards + status.steered.held_shards
-        if whole < 0:   # moves of small PGs lack copies, too, later on
-            lacking = lacking_pgs(session)
-            degraded += lacking * STEP_MINUTES
-            if not lacking:
+        if whole < 0:
+            waiting &= lacking_pgs(session)   # not small PGs that balancing moves: these lack, too
+            degraded += len(waiting) * STEP_MINUTES
+            if not waiting:
                 whole = minutes
         is_over = whole >= 0 and minutes > max(meanwhile, default=0)
-        if is_over and not session.cluster.unclean and status.state in AT_REST:
+        rests += STEP_MINUTES
+        if not is_over or session.cluster.unclean or status.state not in AT_REST:
+            rests = 0
+        if rests >= REST_MINUTES:
             break
     found = Course(peak, whole, degraded, copied["bytes"], shards, watch.broken)
     session.close()
@@ -146,10 +151,14 @@ def events(seed: int, osds: Sequence[int]) -> Dict[int, List[str]]:
     return found
 
 
-def lacking_pgs(session: Session) -> int:
+def lacking_pgs(session: Session) -> Set[str]:
     """PGs that lack a copy."""
-    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.unclean.values()]
-    return sum("degraded" in state or "undersized" in state for state in states)
+    found = set()
+    for pgid, pg in session.cluster.unclean.items():
+        state = pg_reports.state_of(session.cluster, pg)
+        if "degraded" in state or "undersized" in state:
+            found.add(pgid)
+    return found
 
 
 def sizes(seed: int, folder: Path) -> Tuple[float, float]:
