@@ -177,7 +177,7 @@ class SteeringTrigger:
 
 
 def _is_rebuilding(snapshot: Snapshot) -> bool:
-    """Returns True if Ceph rebuilds the shards of a PG, and moves none of it."""
+    """Returns True if a PG lacks copies, which Ceph rebuilds, and none of its shards moves."""
     for pg in piecewise(snapshot.in_flight().values(), _PGS_A_PIECE):
         if only_lacks_copies(pg, snapshot.pools[pg.pool]):
             return True

@@ -6,8 +6,8 @@ has rejected them, in pg_cooldown, or because automatic plans leave them alone.
 The module leaves a PG alone only for some time. A change that the monitor refused by an error (no
 quorum, missing capabilities, a pool that is being created) is tried again some minutes later. If
 the monitor said yes and dropped the items, it is tried again after an hour, and after twice as long
-each further time, a day at most; so is a pool that was stopped. A PG on
-an OSD that needs space waits for a fraction of that. A PG that an OSD withheld waits for a day.
+each further time, a day at most; so is a pool that was stopped. A PG on an OSD that needs space
+waits for a fraction of that. A PG that an OSD withheld waits for a day.
 """
 from __future__ import annotations
 

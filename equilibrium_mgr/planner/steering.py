@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations, islice, product
-from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..plan.fixed_bytes import without_fixed_bytes
@@ -76,8 +77,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     for pgid, why in left_alone.items():
         skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
     changes = PlannedChanges(snapshot)
-    largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
-    for pgid in piecewise(largest_first, _PGS_A_PIECE):
+    for pgid in piecewise(_largest_first(snapshot, pgs), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         up = chosen.up[pgid]
         positional = snapshot.is_positional(pg)
@@ -134,6 +134,11 @@ def _with_up(snapshot: Snapshot, ups: Mapping[str, Osds]) -> Snapshot:
     return snapshot._replace(pgs=after, osds=osds)
 
 
+def _largest_first(snapshot: Snapshot, pgids: Iterable[str]) -> List[str]:
+    """Returns the PGs by the size of their shards."""
+    return sorted(pgids, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
+
+
 def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
               ups: Mapping[str, Osds]) -> List[str]:
     """Returns the PGs whose held shards fill an OSD above each of its class, as these are and as
@@ -150,8 +155,7 @@ def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
         allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
         excess[number] = osd.target_bytes - allowed
     found: List[str] = []
-    largest_first = sorted(pgs, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
-    for pgid in piecewise(largest_first, _PGS_A_PIECE):
+    for pgid in piecewise(_largest_first(snapshot, pgs), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         up = ups[pgid]
         if not set(pgs[pgid].up).difference(pg.up, pgs[pgid].free):

@@ -68,9 +68,8 @@ class PlacementState:
         self.observers: List[Callable[[int, int, int, int], None]] = []
         #: the most PG shards of an OSD
         self.max_shards = options.max_pg_shards_per_osd or inf
-        self._pg_count = len(snapshot.pgs)
         self._upmap_pairs_left = upmap_pairs_left(
-            options.max_upmap_items, self._pg_count,
+            options.max_upmap_items, len(snapshot.pgs),
             sum(map(len, snapshot.upmap_items.values())))
         self._add_pgs(options)
         #: OSD indices with more PG shards than that: only shards that left them may return
@@ -285,7 +284,7 @@ class PlacementState:
     def has_few_upmap_pairs(self) -> bool:
         """Returns True if a plan may add so few upmap pairs that it can hardly gain."""
         left = self._upmap_pairs_left
-        return left is not None and left < _FEW_PAIRS_RATIO * self._pg_count
+        return left is not None and left < _FEW_PAIRS_RATIO * len(self.snapshot.pgs)
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Returns the upmap pairs that a shard's move adds; -1 for a return to the CRUSH OSD."""
