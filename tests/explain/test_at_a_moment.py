@@ -132,6 +132,7 @@ def test_an_equivalent_rule_is_named_whose_upmaps_monitors_keep() -> None:
     assert kept_rule(crush, rule, up) is None   # two hosts of each rack: none is known
 
 
+@pytest.mark.full
 def test_nothing_is_waited_for_while_no_osd_reports(tmp_path: Path) -> None:
     """PGs seem to be degraded still, by figures of 20 minutes ago."""
     session = open_cluster("racks", 1, tmp_path)

@@ -6,6 +6,7 @@ from typing import Iterator
 import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
+from tests.support.few import few
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def session() -> Iterator[Session]:
     made.close()
 
 
-@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover"])
+@pytest.mark.parametrize("flag", few(["norebalance", "nobackfill", "norecover"], 1))
 def test_what_a_flag_halts_does_not_end_by_itself_and_no_osd_is_slow(
         flag: str, session: Session) -> None:
     run(session, "equilibrium on", "sim run 30m", f"osd set {flag}", "sim run 2h")
@@ -24,6 +25,7 @@ def test_what_a_flag_halts_does_not_end_by_itself_and_no_osd_is_slow(
     assert ask(session, "status")["slow_osds"] == []
 
 
+@pytest.mark.full
 def test_the_first_screen_in_an_outage_tells_how_old_its_figures_are(session: Session) -> None:
     """At rest nobody has looked since the host went down."""
     run(session, "equilibrium on", "sim run 6h", "osd set noout", "sim host down host1",

@@ -22,7 +22,7 @@ NOT_REACHED = {
     "balanced": "is no trouble"}
 
 #: Of which a situation takes seconds.
-_SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded")
+_SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded", "pg_count")
 _CODES: Set[str] = set()   # of the default run
 
 

@@ -12,6 +12,7 @@ from tests.explain.followed import open_cluster
 from tests.report import explanations
 from tests.report.explanations import answer_of, explained, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.few import few
 from tests.support.units import GIB
 
 #: What it may be off by, a ratio.
@@ -29,7 +30,7 @@ def ask_df(session: Session) -> List[Dict[str, Any]]:
     return nodes
 
 
-@pytest.mark.parametrize("pool", ["", "rbd"])
+@pytest.mark.parametrize("pool", few(["rbd", ""], 1))
 @pytest.mark.parametrize("name, seed", [
     ("four", 1), *[pytest.param("few", seed, marks=pytest.mark.full) for seed in (1, 2)]])
 def test_splitting_comes_to_what_was_planned(tmp_path: Path, name: str, seed: int,

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List
 
+import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, paste, run
 from tests.explain.followed import open_cluster
@@ -48,6 +49,7 @@ def test_weights_are_left_without_more_copies_than_balancing_needs(tmp_path: Pat
     session.close()
 
 
+@pytest.mark.full
 def test_an_osd_of_next_to_no_weight_is_emptied_by_what_is_said() -> None:
     """Its last shards are so small that no move of them gains anything."""
     session = Session.from_state(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Dict, Tuple
 
 import pytest
+from tests.support.remembered_plans import plans_are_made_once  # noqa: F401
 
 #: Argument of a test → the option, the first seed, and for how many of the option there is one.
 _SEEDS: Dict[str, Tuple[str, int, int]] = {

@@ -21,6 +21,7 @@ def test_event_stream(stream_seed: int, tmp_path: Path) -> None:
     hold(played, result, result.watch.broken + rest.broken)
 
 
+@pytest.mark.full
 def test_event_stream_with_steering(steered_seed: int, tmp_path: Path) -> None:
     played, rest = random_events.steered(steered_seed), Rest()
     result = drive.run(played, tmp_path, rest.before_event)

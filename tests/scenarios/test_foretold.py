@@ -73,6 +73,7 @@ def test_what_is_foretold_happens(failure_seed: int, steers: bool, tmp_path: Pat
     check(told, happened, largest, largest / smallest)
 
 
+@pytest.mark.full
 def test_what_is_told_to_do_gives_all_of_it_room(copied: List[float]) -> None:
     session = Session.from_state(None, release=18)
     for line in ("balancer off", "equilibrium on", "sim run 10h", FULL_RATIOS):

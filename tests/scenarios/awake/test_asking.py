@@ -22,6 +22,7 @@ _LATER_SECONDS = 90.0
 _SAME_UTILIZATION, _SAME_BYTES, _A_FEW_BYTES = 0.004, 0.1, 8 << 30
 
 
+@pytest.mark.full
 def test_asking_changes_nothing(asked_seed: int, tmp_path: Path,
                                 request: pytest.FixtureRequest) -> None:
     steps = 2 if request.config.getoption("--full") else 1

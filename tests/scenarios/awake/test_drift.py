@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Tuple
 
 import pytest
 
 from equilibrium_mgr.planner.planner import make_plan
+from tests.support.few import few
 
 from ..drive import command
 from . import drift
@@ -18,10 +20,11 @@ def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
     assert not played.watch.broken, [phase.step for phase in played.phases]
 
 
-@pytest.mark.parametrize("is_moving, cost", [(False, 0.007), (True, 0.01)])
-def test_a_shard_that_others_move_is_no_drift(is_moving: bool, cost: float) -> None:
+@pytest.mark.parametrize("case", few([(False, 0.007), (True, 0.01)], 1))
+def test_a_shard_that_others_move_is_no_drift(case: Tuple[bool, float]) -> None:
     """What is worth no plan that follows drift is taken back where others have done it, at rest or
     while a plan that follows drift is carried out."""
+    is_moving, cost = case
     session, watch = drift.balanced_demo()
     session.host.observers.append(lambda _: watch(session))
     session.host.run_for(drift.HOUR)
