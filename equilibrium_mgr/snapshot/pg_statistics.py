@@ -1,8 +1,8 @@
 """Statistics of every PG, kept up to date between the rare full readings.
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so the gateway reads
-it about hourly. In between `pg_progress` has the bytes, state and recovered bytes of each PG.
-`pool_stats` has the present objects and omap of each pool, and the copies that it lacks.
+it once an hour at most. In between `pg_progress` has the bytes, state and recovered bytes of each
+PG. `pool_stats` has the present objects and omap of each pool, and the copies that it lacks.
 
 Objects and omap of a pool are apportioned to its PGs. A PG without figures gets them by its bytes:
 its OSDs had not reported at the last full reading, or the pool was split or merged since. Other PGs
