@@ -47,7 +47,8 @@ class DrainList(NamedTuple):
     def with_osds(self, names: Mapping[int, str]) -> DrainList:
         """Returns the list with these OSDs and without a pause.
 
-        OSDs that are on it keep their name, and forget their disk: it is noted again.
+        OSDs that are on it already keep their name. Their disk is forgotten, and noted again by the
+        next snapshot.
         """
         disks = _except(self.disks, names)
         return self._replace(names={**names, **self.names}, is_paused=False, disks=disks)

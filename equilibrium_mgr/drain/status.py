@@ -17,7 +17,7 @@ _PGS_A_PIECE = 1000
 
 
 class Remaining(NamedTuple):
-    """The shards of PGs that have an OSD in their up set or acting set, or that it holds."""
+    """The shards of PGs of which an OSD is in the up set or the acting set, or is a holder."""
 
     shards: int = 0
     bytes: int = 0   # that these shards take on its device

@@ -249,8 +249,7 @@ Items = Dict[str, Rejection]   # by pgid
 
 def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
                   now: float) -> Items:
-    """Returns the rejections with those of the dropped changes `rejected`. `mark`: as
-    Rejection."""
+    """Returns the rejections with those of some more changes. `mark`: as in Rejection."""
     grown = dict(items)
     for dropped in rejected:
         tries = 1

@@ -455,7 +455,7 @@ def _class_medians(rates: TransferRates, class_of: Mapping[int, str]) -> Dict[st
 
 
 def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
-    """Returns of the OSDs of each PG those that are among the OSDs of most PGs."""
+    """Returns, of each PG's OSDs, the one with the most PGs; several if they have equally many."""
     counts: Counter[int] = Counter()
     for osds in osds_of_pgs:
         counts.update(osds)

@@ -112,8 +112,8 @@ class ChangeLog:
         return None
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
-        """Adds the rows of a batch that is about to be sent, and drops the oldest parts. The
-        store's `flush` writes that."""
+        """Adds the rows of a batch that is about to be sent, and drops the oldest parts if there
+        are too many. The store's `flush` writes that."""
         self._sent_at, self._batch = now, len(rows)
         self._batch_part = max(self._parts, default=1)
         self._add(rows)
