@@ -76,7 +76,8 @@ class BalancerStatus(NamedTuple):
     last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
     history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
-    rejected: Items = {}                          # by pgid: upmap items that were not kept
+    #: by pgid: why upmap items were not kept, or that an OSD has withheld the PG
+    rejected: Items = {}
     #: PG withheld by an OSD, whose move is not cancelled → (why, the command that cancels it)
     withheld: Mapping[str, Tuple[str, str]] = {}
     mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped

@@ -59,7 +59,7 @@ class Decision(NamedTuple):
 
     @property
     def full(self) -> List[WaitingChange]:
-        """Returns the changes whose target is too full."""
+        """Returns the changes whose target is too full, or has its share by lowered weights."""
         return [row for row in self.waiting if REASONS[row[1].code].kind == FULL]
 
 

@@ -108,9 +108,9 @@ class ThrottleState:
         self.blocked = blocked
         self.traffic = traffic
         self.full_osds = full_osds(snapshot)
-        #: object copies that stay misplaced until one of these OSDs has space
+        #: misplaced object copies of PGs that wait for space on these OSDs
         self._stuck_copies = 0
-        #: OSD → their shards on the way to it or from it
+        #: OSD → shards of such PGs on the way to it or from it
         self.stuck_shards: Counter[int] = Counter()
         for pg in snapshot.in_flight().values():
             if awaits_space(snapshot, pg, self.full_osds):

@@ -28,7 +28,7 @@ class OsdSummary(NamedTuple):
     size_bytes: Optional[int]
     used_bytes: Optional[int]
     device_class: str
-    pgs: Optional[int]           # with data on it, by its own report
+    pgs: Optional[int]           # PGs with data on it, by its own report
 
     @property
     def utilization(self) -> Optional[float]:

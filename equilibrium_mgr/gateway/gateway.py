@@ -421,7 +421,8 @@ class Gateway:
     # -- the built-in balancer ---------------------------------------------------------------
 
     def builtin_balancer_active(self) -> bool:
-        """Returns True if the built-in balancer is on in a mode that moves data."""
+        """Returns True if the built-in balancer is on in a mode that moves data. Notes that for
+        `pop_builtin_was_active`."""
         if self.builtin_balancer_mode() in _MOTIONLESS_MODES or not self.builtin_balancer_on():
             return False
         self._builtin_was_active = True

@@ -86,7 +86,7 @@ class TooFull(NamedTuple):
     state: str
     osd: int
     utilization: float   # now
-    ratio: float         # the cluster's limit that it is above
+    ratio: float         # the ratio of the osdmap that it passes, now or with the shards
     needed: float        # a limit that lets all PGs in that state go on
     pgids: Tuple[str, ...]
 

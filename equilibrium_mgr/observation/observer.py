@@ -74,7 +74,8 @@ class ClusterObserver:
         self._last_summary: Optional[ClusterSummary] = None
         self._latency = LatencyWatch()
         self._backfills_at = -_BACKFILLS_SECONDS   # when OSDs were last asked for their backfills
-        #: the mean difference of the OSDs' utilizations from one summary to the next
+        #: by how much, on average, the utilization of an OSD changes otherwise than that of most
+        #: OSDs from one summary to the next, a ratio
         self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:

@@ -46,7 +46,7 @@ _LARGEST = 2.0 ** 63
 def _number(text: str) -> Union[int, float, None]:
     """Returns a stored number; None if it is larger than any that the module writes.
 
-    Its reader would convert such a number, which can raise OverflowError.
+    Code that reads the value may convert such a number, which can raise OverflowError.
     """
     value = float(text)
     if not -_LARGEST < value < _LARGEST:

@@ -124,7 +124,7 @@ class InFlightTracker:
     def locate(self, pg: PgContext) -> Tuple[Osds, bool]:
         """Returns (OSDs that hold the shards of a PG, True if only OSDs that serve it are certain).
 
-        If nothing moves the OSDs are the very tuple of the up set. Counts missing copies.
+        If nothing moves the OSDs are the very tuple of the up set. Counts a PG that lacks copies.
         """
         up = pg.up
         state = pg.record.state
@@ -149,8 +149,8 @@ class InFlightTracker:
 
     def _locate_unclean(self, pg: PgContext, unclean: _UncleanPg, has_reported: bool,
                         has_hole: bool) -> Osds:
-        """Returns the OSDs that hold the shards of a PG that may move, and counts missing
-        copies."""
+        """Returns the OSDs that hold the shards of a PG that may move, and counts the PG if it
+        lacks copies."""
         up = pg.up
         state = pg.record.state
         holders = _present_holders(pg, unclean.holders, self._alive)

@@ -567,7 +567,8 @@ class SizeModel:
     def _fit_classes(self, look: Look) -> None:
         """Fits the factors of each class to its OSDs without traffic.
 
-        If these are fewer than half, keeps the last factors, or uses all OSDs if there are none.
+        If these are fewer than half, a class keeps its last factors. Without last factors all its
+        OSDs are used.
         """
         rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = defaultdict(list)
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
