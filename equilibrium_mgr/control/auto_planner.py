@@ -202,8 +202,8 @@ class AutoPlanner:
                sleep_interval: float) -> Optional[_MadePlan]:
         """Returns the part of a plan that may still be carried out, or None.
 
-        None may be if it is too old, or if the request or the topology has changed. While the
-        topology keeps changing, those changes may be carried out whose OSDs and pools are the same.
+        Nothing of it may be carried out if it is too old, or if the request or the topology has
+        changed. While the topology keeps changing, changes whose OSDs and pools are the same may.
         """
         age = self._clock() - ready.made_at
         if not 0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval):

@@ -38,7 +38,7 @@ class _Quiet(NamedTuple):
 
 
 class _Mean:
-    """The mean seconds of ops."""
+    """Adds up ops, and has their mean time in seconds; None without ops."""
 
     def __init__(self) -> None:
         self._nanoseconds = 0.0
