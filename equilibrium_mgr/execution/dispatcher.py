@@ -583,7 +583,7 @@ def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]
 
 
 def _has_no_more_flags(snapshot: Snapshot, summary: ClusterSummary) -> bool:
-    """Returns True if the summary has its flags, and the snapshot has them all."""
+    # None: no monitor has told the flags
     return summary.flags is not None and summary.flags.issubset(snapshot.flags)
 
 
