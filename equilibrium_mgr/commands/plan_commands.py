@@ -163,7 +163,7 @@ def _refuse_rule(name: str, rule: Mapping[str, Any], pool: Pool, crush: CrushHie
     if pool.erasure != (rule.get("type") in ERASURE_TYPES):
         raise CommandError(EINVAL, f"rule '{name}' is not of the type of pool '{pool.name}'")
     try:
-        osds = PlacementRule(crush, rule, pool.size, pool.positional).osds()
+        osds = PlacementRule(crush, rule, pool.size, pool.is_grouped).osds()
     except UnsupportedRule as why:
         raise CommandError(EINVAL, f"rule '{name}': {why}") from None
     if pool.rule is not None and osds.keys().isdisjoint(pool.rule.osds()):

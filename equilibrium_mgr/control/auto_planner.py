@@ -46,10 +46,10 @@ _DRIFT_GAIN = 0.008
 class NextStep(NamedTuple):
     """The next step of the loop: take up a plan, be idle, or be in a state."""
 
-    why: Verdict               # the state to be in, or the reason for the rest
+    why: Verdict               # the state to be in, or the reason for the plan or the idle state
     plan: Optional[Plan] = None
     is_idle: bool = False      # there is nothing to do
-    searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
+    searched_at: Optional[float] = None   # of the plan that has shown it, seconds since the epoch
 
 
 class _MadePlan(NamedTuple):
@@ -57,7 +57,7 @@ class _MadePlan(NamedTuple):
 
     plan: Plan
     basis: PlanBasis
-    cooling_seconds: float     # after which the first PG that it had to leave alone may move
+    cooling_seconds: float     # until the first PG that it had to leave alone may move; 0: none
     made_at: float             # seconds since the epoch
     least_gain: float          # as PlanOptions: above 0 it follows drift
 
@@ -95,7 +95,7 @@ class AutoPlanner:
         self._steering = SteeringTrigger()
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # grows with plans that send nothing while an OSD needs space
-        self._is_doubtful = False   # whether the cluster has perhaps changed since
+        self._is_doubtful = False   # whether the cluster has perhaps changed since it became idle
         self._backoff = Backoff()
         self._submitted = False
         #: shards without another place, by the last plan that was free to drain
@@ -103,25 +103,26 @@ class AutoPlanner:
 
     @property
     def is_ready(self) -> bool:
-        """True if a plan has been made that `next_step` has not looked at yet."""
+        """Returns True if a plan has been made that `next_step` has not seen yet."""
         return self._ready is not None
 
     @property
     def is_planning(self) -> bool:
-        """True while an automatic plan is being made, even a void one."""
+        """Returns True while an automatic plan is being made, even a void one."""
         return "" in self._plan_service.plans_in_progress()
 
     @property
     def is_retry_due(self) -> bool:
-        """True if an idle state needs another refresh although nothing changes: it ends after some
-        time, or the cluster changed too early for another plan."""
+        """Returns True if an idle state needs another refresh although nothing changes. Its time is
+        over, or the cluster changed too soon after the last plan for another one."""
         if self._idle is None:
             return False
         return self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0
 
     @property
     def steered(self) -> Optional[Steered]:
-        """What was chosen for shards that are copied anyway, while they are on their way."""
+        """Returns what was chosen for shards that are copied anyway, while they are on their
+        way."""
         return self._steering.choice
 
     def steering_left(self, settings: Settings,
@@ -137,7 +138,7 @@ class AutoPlanner:
 
     @property
     def is_restless(self) -> bool:
-        """True if the topology keeps changing for longer than plans wait."""
+        """Returns True if the topology keeps changing for longer than plans wait."""
         return self._settling.is_restless(self._clock())
 
     def reset(self) -> None:
@@ -165,7 +166,7 @@ class AutoPlanner:
             self._backoff.succeeded()
             ready = self._valid(ready, basis, snapshot, settings.sleep_interval)
         if ready is not None and ready.plan.kind == STEER:
-            if self._is_steering_begun(ready, snapshot, settings):
+            if self._take_up_steering(ready, snapshot, settings):
                 self._set_idle(None, generation)
                 return NextStep(_planning(self._steering.reason()), plan=ready.plan)
             ready = None
@@ -185,13 +186,13 @@ class AutoPlanner:
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, basis, excluded, generation, settings)
 
-    def _is_steering_begun(self, ready: _MadePlan, snapshot: Snapshot,
-                           settings: Settings) -> bool:
+    def _take_up_steering(self, ready: _MadePlan, snapshot: Snapshot,
+                          settings: Settings) -> bool:
         """Takes up a plan of kind STEER. Returns False if it is not wanted any more, or empty."""
         now = self._clock()
         if not self._steering.is_wanted(settings, now):
             return False
-        self._steering.is_planned(ready.plan, snapshot, now)
+        self._steering.take_up(ready.plan, snapshot, now)
         if not ready.plan.changes:
             return False
         self._executed = ready
@@ -201,8 +202,8 @@ class AutoPlanner:
                sleep_interval: float) -> Optional[_MadePlan]:
         """Returns the part of a plan that may still be carried out, or None.
 
-        Nothing of it may if it is too old, or if the request or the topology has changed. If the
-        topology keeps changing, the changes that it does not touch may.
+        Nothing of it may be carried out if it is too old, or if the request or the topology has
+        changed. While the topology keeps changing, changes whose OSDs and pools are the same may.
         """
         age = self._clock() - ready.made_at
         if not 0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval):
@@ -234,7 +235,8 @@ class AutoPlanner:
 
     @property
     def _pace_seconds(self) -> float:
-        """Seconds between two plans for the same reason; fewer while an OSD needs space."""
+        """Returns the seconds between two plans for the same reason; fewer while an OSD needs
+        space."""
         if not self._settling.is_urgent:
             return PACE_SECONDS
         return doubled(SETTLE_SECONDS, FULL_PACE_SECONDS, self._fruitless)
@@ -268,7 +270,7 @@ class AutoPlanner:
         return idle
 
     def _begin_idle(self, idle: _IdleState, generation: int, seconds: float) -> None:
-        """Begins an idle state that ends after so many seconds, if nothing has ended it before."""
+        """Begins an idle state that ends after so many seconds, if nothing ends it before."""
         self._set_idle(idle, generation)
         self._retry.begin(self._clock(), seconds)
 
@@ -300,8 +302,8 @@ class AutoPlanner:
                    traffic: OsdTraffic, drain_only: bool) -> Optional[Verdict]:
         """Returns why the execution of an automatic plan must not go on, or None.
 
-        It has to wait, or is out of date if the state is PLANNING. Drops the changes that a new
-        topology touches. The others go on until there may be another plan.
+        If the state is PLANNING the execution is out of date, otherwise it has to wait. Drops the
+        changes that a new topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
         if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
@@ -366,7 +368,8 @@ class AutoPlanner:
         return self._steering.is_due(settings, self._clock())
 
     def _wait_to_settle(self, change: str, least: float = 0.0) -> Optional[Verdict]:
-        """Returns that the next plan has to wait, at least so many seconds; None if it has not."""
+        """Returns the state while the next plan has to wait; None if it has not. `least`: seconds
+        to wait at least, if the topology is not restless."""
         now = self._clock()
         left = max(least, self._settling.seconds_left(now))
         if self.is_restless and self._planned_at is not None:
@@ -462,8 +465,8 @@ def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot)
 
 
 def _for_relief(snapshot: Snapshot, options: PlanOptions) -> PlanOptions:
-    """Returns the options of a plan that only relieves the OSDs that need space, if there are any
-    and PGs are degraded or inactive: the throttle lets little else through then."""
+    """Returns the options, for relief alone if OSDs need space and pools are blocked by degraded or
+    inactive PGs: the throttle lets little else through then."""
     full = full_osds(snapshot)
     if not full or not blocked_pools(snapshot):
         return options

@@ -51,7 +51,7 @@ from .status import (
     AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
-#: The shortest round, and by how much one that the timer has woken may be early on another clock.
+#: The shortest round; and so much a round may be early that its timer has woken on another clock.
 _SHORTEST_SECONDS = 1.0
 _TOLERANCE_SECONDS = 1.0
 #: The longest round while an option asks for steering: shards get other targets only before they
@@ -118,17 +118,17 @@ class Balancer:
 
     @property
     def totals(self) -> Totals:
-        """Counters since the mgr became active."""
+        """Returns the counters since the mgr became active."""
         return self._journal.totals
 
     @property
     def execution(self) -> Optional[Execution]:
-        """The execution under way, which the loop changes."""
+        """Returns the execution under way, which the loop changes."""
         return self._slot.execution
 
     @property
     def plan_name(self) -> Optional[str]:
-        """Name of the kept plan that is being executed at this moment, or None."""
+        """Returns the name of the kept plan that is being executed at this moment, or None."""
         return self._slot.plan_name()
 
     def changes(self) -> ChangeLog:
@@ -145,7 +145,7 @@ class Balancer:
                 self._change_state(outcome, decided_on)
 
     def _change_state(self, outcome: Verdict, decided_on: Optional[ClusterSummary] = None) -> None:
-        """Has the next status show a state."""
+        """Changes the state that the next status shows."""
         now = self._clock()
         if outcome.state != self._current.state or self._since_at is None:
             self._since_at = now
@@ -157,7 +157,7 @@ class Balancer:
         self._decided_on = decided_on or self._decided_on
 
     def publish(self) -> None:
-        """Replaces the status by one of now."""
+        """Replaces the status by the present one."""
         with self._status_lock:
             current = self._current
             slot = self._slot
@@ -263,7 +263,8 @@ class Balancer:
         return execution.name or None
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
-        """Stops and returns the execution of one kept plan, as `switch_off`; None without one."""
+        """Stops the execution of one kept plan and returns it; None if it is not executed. Nothing
+        of it is sent after that, as with `switch_off`."""
         self._recover()
         execution = self._slot.stop(outcome, name)
         if execution is not None:
@@ -291,8 +292,8 @@ class Balancer:
         self._drains_changed(STOPPED_BY_DRAIN_RM)
 
     def _drains_changed(self, ending: str) -> None:
-        """Stops the automatic plan: the next one follows the new list. `ending`: of the episode if
-        nothing is left on the list, and balancing is off."""
+        """Stops the automatic plan: the next one follows the new list. `ending`: how the episode
+        ends if nothing is left on the list and balancing is off."""
         self._drain_ending = SWITCHED_OFF
         if not (self.drains.status.drains.names or self._settings().active):
             self._drain_ending = ending
@@ -580,7 +581,8 @@ class Balancer:
         return newest
 
     def _count_cancelled(self, execution: Execution, snapshot: Snapshot) -> None:
-        """Puts moves that this osdmap shows cancelled back into the plan, and counts them."""
+        """Puts moves that this osdmap shows cancelled back into the plan, and takes them off the
+        moves that were sent."""
         if not execution.cancelling:
             return
         dispatcher = self.dispatcher
@@ -691,7 +693,7 @@ class Balancer:
         return execution
 
     def _record(self, execution: Execution, why: str) -> None:
-        """Counts the execution in an episode, once, unless a command has ended it."""
+        """Counts the execution in the episode, once, unless a command has ended the execution."""
         if not execution.is_recorded:
             self._journal.begin_plan(execution.name, why, self._clock(), self.observer.view,
                                      lambda: self._slot.execution is execution,
@@ -748,7 +750,7 @@ class Balancer:
     def _wait_for(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                   settings: Settings) -> Optional[Verdict]:
         """Returns the state while nothing may go, None if the execution waits for nothing more.
-        Drops changes that have waited too long, and all of a plan of kind STEER."""
+        Drops changes that have waited too long. In a plan of kind STEER none waits."""
         dispatcher = self.dispatcher
         if execution.kind == STEER:   # other plans may have to relieve what is full
             execution.apply(ExecutionUpdate(
@@ -768,7 +770,8 @@ class Balancer:
         return self._waiting(decision, snapshot)
 
     def _drop_deadlocked(self, execution: Execution, decision: Decision) -> None:
-        """Drops changes that all wait for space on their targets while nothing moves."""
+        """Drops the changes if all of them wait for space on their targets. Nothing moves then, so
+        no space would come."""
         if len(decision.full) == len(decision.waiting):
             execution.apply(ExecutionUpdate(
                 dropped=[DroppedChange(change, why.reason) for change, why in decision.full]))
@@ -779,7 +782,7 @@ class Balancer:
         state = BLOCKED
         seconds = None
         assert leading is not None   # each change that is wanted and was not sent waits
-        if any([why.seconds is not None for _, why in decision.waiting]):   # they soon end
+        if any([why.seconds is not None for _, why in decision.waiting]):   # these waits end soon
             state = WAITING
             seconds = TRANSIENT_RECHECK_SECONDS
         if leading.is_throttle:
@@ -829,13 +832,14 @@ class Balancer:
 
     def _hand_over(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
                    permit: ContextManager[bool]) -> Optional[SentBatch]:
-        """Stores a batch in the log of changes, and sends it."""
+        """Stores a batch in the log of changes, and sends it. Returns None if that is not permitted
+        any more."""
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
 
-        def is_submitted() -> None:   # it counts as misplaced for commands from here on
+        def note_submitted() -> None:   # the batch counts as misplaced for commands from here on
             self.observer.count_submitted()
             self.publish()
-        sent = self.dispatcher.send(execution, batch, before, permit, is_submitted)
+        sent = self.dispatcher.send(execution, batch, before, permit, note_submitted)
         self._journal.end_batch(sent)
         return sent
 
@@ -882,8 +886,8 @@ class Balancer:
         return Verdict(codes.MOVING, f"{plural(count, 'PG')} {are} way", state=MOVING)
 
     def _count_arriving(self, snapshot: Snapshot, never: FrozenSet[str]) -> int:
-        """Returns the number of our PGs in flight that are in none of the states `never`, in which
-        nothing is copied."""
+        """Returns the number of our PGs in flight, except those in one of the states `never`, in
+        which nothing is copied. Counts PGs that are gone."""
         count = 0
         for pgid in self.observer.own_pgids:
             pg = snapshot.pgs.get(pgid)

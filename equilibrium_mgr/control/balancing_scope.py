@@ -12,7 +12,7 @@ from ..settings import BadOption, Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 
-#: So many names a sentence shows; it only counts the others.
+#: The most names that a sentence shows; it only counts the others.
 _SHOWN = 10
 
 
@@ -50,7 +50,8 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
 
 
 def cures(bad: Sequence[BadOption]) -> str:
-    """Returns the command that helps, in one line. No command widens the scope unasked."""
+    """Returns the command that helps, in one line. A command that widens the scope is
+    only one of two choices."""
     gone = [one.value for one in bad if one.option == "pool_ids" and one.value.isdigit()]
     if gone and len(gone) == len(bad):
         if not bad[0].is_all:

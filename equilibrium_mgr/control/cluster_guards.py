@@ -2,13 +2,13 @@
 
 These are the time window, `start_delay` and the wait for the built-in balancer, around the guards
 of `execution/guards.py` (flags, old clients, no monitor). The window limits only automatic
-balancing; the other guards limit all that moves data. A plan that moves no data only needs a
-monitor that keeps it.
+balancing; the other guards limit all that moves data. A plan that only ends movements, as `freeze`
+and `cancel` do, needs nothing but a monitor that keeps it.
 
 The window is in hours and weekdays of the mgr's local time. A window that crosses midnight belongs
-to the day of its begin. With 2200 to 0600 and the weekdays Monday to Friday it is open on
-Saturday until six, and closed on Monday before ten at night. Begins are inclusive and ends
-exclusive. If both are equal there is no limit. A time that nobody can read is below 0: such a
+to the day of its begin. With begin_time 2200, end_time 0600, begin_weekday 1 and end_weekday 6 it
+is open on Saturday until six, and closed on Monday before ten at night. Begins are inclusive and
+ends exclusive. If both are equal there is no limit. A time that nobody can read is below 0: such a
 window never opens.
 """
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_limited(window: Settings) -> bool:
 
 
 def is_open(window: Settings, now: float) -> bool:
-    """Returns True if moves may be sent at `now`, in seconds since the epoch."""
+    """Returns True if the window is open at `now`, in seconds since the epoch."""
     if min(window.begin_time, window.end_time) < 0:
         return False
     local = time.localtime(now)
@@ -95,8 +95,8 @@ def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict
 class ClusterGuards:
     """The guards since the mgr became active, which is when `start_delay` begins.
 
-    After the built-in balancer was switched off, nothing that begins a movement is sent for one
-    round of its own. It reads its option once a round, and may send one more batch.
+    The built-in balancer reads its option once in a round of its own, and may send one more batch
+    after it was switched off. For so long nothing is sent that begins a movement.
     """
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:

@@ -25,24 +25,25 @@ _RETRY_SECONDS = 21600.0
 
 
 class DrainControl:
-    """Commands replace the list, the serve thread observes. `status` is replaced whole."""
+    """Keeps the list of drains and their status, which it replaces whole. Commands replace the
+    list, and the serve thread calls `observe`."""
 
     def __init__(self, gateway: Gateway, journal: Journal, clock: Callable[[], float]) -> None:
         self._gateway = gateway
         self._journal = journal
         self._clock = clock
         self._lock = threading.Lock()
-        self._planned_at = 0.0   # seconds since the epoch: the plan that `status.stuck` is of
+        self._planned_at = 0.0   # of the plan that found `status.stuck`, seconds since the epoch
         self.status = DrainStatus()
 
     @property
     def is_running(self) -> bool:
-        """True if shards have to leave OSDs now."""
+        """Returns True if shards have to leave OSDs now."""
         return self.status.drains.is_running
 
     @property
     def has_work(self) -> bool:
-        """True if a plan may find shards to send."""
+        """Returns True if a plan may find shards to move off drained OSDs."""
         if not self.is_running:
             return False
         if self.status.has_work:
@@ -52,8 +53,9 @@ class DrainControl:
 
     def replace(self, change: Callable[[DrainList], DrainList], store: bool = True,
                 at_once: bool = False) -> None:
-        """Replaces the list, and has the journal store it. `store`: False for the stored list.
-        `at_once`: for a command; a list that cannot be stored changes nothing."""
+        """Replaces the list, and has the journal store it. `store`: False for the list as it was
+        read from the store. `at_once`: stores it before this returns; a list that cannot be stored
+        changes nothing."""
         with self._lock:
             before = self.status.drains
             drains = change(before)
@@ -121,7 +123,7 @@ class DrainControl:
         return osd_filter(settings) != OsdFilter() or not is_open(settings, self._clock())
 
     def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
-        """Returns the idle state, given that of automatic balancing."""
+        """Returns the idle state with the drains. `found`: that of automatic balancing."""
         stuck = self.status.stuck_sentence
         if not self.is_running or settings.active and not stuck:
             return found

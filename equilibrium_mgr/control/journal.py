@@ -144,7 +144,8 @@ MOST_ENTRIES = 100
 
 
 def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Returns the entries with one more. Drops the oldest if there are too many or too long."""
+    """Returns the entries with one more. Drops the oldest ones if there are too many, or if they
+    are too long together."""
     grown = (entries + [entry])[-MOST_ENTRIES:]
     while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
         grown = grown[1:]
@@ -152,7 +153,7 @@ def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dic
 
 
 class Totals(NamedTuple):
-    """What the monitors have accepted since the mgr became active."""
+    """The moves that the monitors have accepted since the mgr became active."""
 
     moves: int = 0   # of shards
     bytes: int = 0   # of these shards
@@ -163,7 +164,8 @@ _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
 #: on with it.
 _VOID_SECONDS = 86400.0
-#: A PG that was sent may be on its way for so many seconds: a shard may wait for hours for others.
+#: A PG may be on its way for so many seconds after it was sent: shards may wait for others for
+#: hours.
 _IN_FLIGHT_SECONDS = 86400.0
 
 
@@ -258,7 +260,7 @@ class Journal:
     def begin_plan(self, plan: str, why: str, now: float, view: Optional[ClusterView],
                    is_wanted: Callable[[], bool] = lambda: True, adds: bool = False) -> None:
         """Records that a plan begins, if it is still wanted. Automatic plans share one episode.
-        `adds`: this plan's `why` is also told if it is not the first of the episode."""
+        `adds`: the episode also shows this plan's `why` if it is not its first plan."""
         with self._lock:
             if not is_wanted():
                 return
@@ -332,8 +334,8 @@ class Journal:
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
                     now: float) -> None:
-        """Records a batch in the log of changes before it is sent, and its episode: rows of the
-        next mgr must be of the same one. On return both are stored."""
+        """Records a batch in the log of changes before it is sent, and its episode: batches of the
+        next mgr must belong to the same one. On return both are stored."""
         with self._lock:
             begun_at = now
             episode = self.episode
@@ -364,7 +366,7 @@ class Journal:
             self._store.flush()
 
     def end_batch(self, sent: Optional[SentBatch]) -> None:
-        """Ends that batch in the log, by the snapshot after it. None: nothing was sent."""
+        """Ends the batch of `log_changes`, by the snapshot after it. None: nothing was sent."""
         with self._lock:
             if sent is None:
                 self.changes.end_batch((), {})
@@ -384,7 +386,8 @@ class Journal:
                     moves=episode.moves + moves, bytes=episode.bytes + bytes_moved)
 
     def record_learnt(self, dump: Mapping[str, Any]) -> None:
-        """Records corrections of sizes, and rejections. Stores nothing if there are none."""
+        """Records corrections of sizes, and rejections. Deletes the stored ones if there are
+        none."""
         with self._lock:
             is_known = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))
             self._store.put(MEASURED, dump if is_known else None)

@@ -43,17 +43,17 @@ class PlanBasis(NamedTuple):
     down_osds: FrozenSet[int]                # that are in
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
     unknown_pgs: int                         # PGs of unknown size, or on OSDs of unknown usage
-    held_pgs: int                            # PGs that stay until their reason is LIFTED
+    held_pgs: int                            # PGs that stay for a reason of the list LIFTED
     fullness: Fullness
     noise: float                             # mean difference of utilizations between two reports
 
     @property
     def unsettled(self) -> Tuple[Any, ...]:
-        """The part of the topology that has to settle. Full ratios and drains need not."""
+        """Returns the part of the topology that has to settle. Full ratios and drains need not."""
         return self.osds, self.pools
 
     def touched(self, later: PlanBasis, changes: Sequence[PgChange]) -> List[PgChange]:
-        """Returns the changes whose pool, or one of whose OSDs, differs `later`."""
+        """Returns the changes whose pool, or one of whose OSDs, is different in `later`."""
         osds = _differing(self.osds, later.osds)
         pools = _differing(self.pools, later.pools)
         found = []
@@ -157,7 +157,7 @@ def options_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
 
 
 def fullness_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
-    """Returns a clause if another OSD is too full than then: no plan has tried to help it."""
+    """Returns a clause if an OSD is too full that was not then: no plan has tried to help it."""
     is_fuller = (now.fullness.nearfull > then.fullness.nearfull
                  or now.fullness.backfillfull > then.fullness.backfillfull)
     if is_fuller or _newly_nearfull(then, now.utilization, now.full_ratios[2]):
@@ -195,11 +195,11 @@ def _osd_change(old: Optional[Tuple[Any, ...]], new: Optional[Tuple[Any, ...]]) 
 
 
 def data_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
-    """Returns a clause if more is known of the data than before."""
+    """Returns a clause if more of the data is known or may be moved than before."""
     back = then.down_osds & now.osds.keys() - now.down_osds
     if back:
         return f"osd.{min(back)} is up again"
-    # half of them at least: deep scrubs report PG by PG, for weeks
+    # only if half of them are: deep scrubs report PG by PG, for weeks
     if now.unknown_pgs * 2 <= then.unknown_pgs and then.unknown_pgs:
         return f"{then.unknown_pgs - now.unknown_pgs} PGs have told how much they hold"
     if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:
@@ -256,8 +256,8 @@ class Progress(NamedTuple):
 
     snapshot: Snapshot
     traffic: OsdTraffic
-    wanted: Sequence[PgChange]   # that are still to be sent
-    moved: Mapping[int, int]     # OSD → bytes that the execution has moved so far
+    wanted: Sequence[PgChange]   # changes that are still to be sent
+    moved: Mapping[int, int]     # OSD → bytes that the execution has moved to it or off it so far
 
     def unplanned_change(self, then: PlanBasis, _: PlanBasis) -> Optional[str]:
         """Returns a change of an OSD that the plan does not expect, as a clause, or None.
@@ -299,7 +299,7 @@ class Progress(NamedTuple):
 
     @property
     def checks(self) -> Sequence[Tuple[str, Check]]:
-        """The checks while the plan is executed."""
+        """Returns the checks while the plan is executed."""
         return (*PLAN_CHECKS, (PACED, data_change), (PACED, self.unplanned_change))
 
 
@@ -320,7 +320,7 @@ def _drift_clause(osd: int, utilization: Mapping[int, float], then: PlanBasis) -
             f" {100.0 * then.utilization[osd]:.1f} %")
 
 
-#: Checks of a plan from its making on, whether it is executed yet or not.
+#: Checks of a plan from the moment on at which it was asked for, executed or not.
 PLAN_CHECKS: Sequence[Tuple[str, Check]] = (
     (AT_ONCE, request_change),
     (SETTLED, topology_change))

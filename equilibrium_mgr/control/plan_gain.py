@@ -65,7 +65,8 @@ def _lower_maximum(plan: Plan, _: Snapshot, min_gain: float) -> Optional[str]:
 
 
 def _free_space(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """Returns the gain in free space of a pool, if it is min_gain of what fits into it."""
+    """Returns the gain in free space of a pool. It must be min_gain of the pool's stored and free
+    bytes together."""
     small = {pool.name for pool in snapshot.pools.values() if _is_small(pool, snapshot)}
     for name, before in sorted(plan.before.pools.items()):
         after = plan.after.pools.get(name)

@@ -5,11 +5,12 @@ from typing import Any
 
 from ..runtime.waiting import WaitTimer
 
-#: A topology must stay the same for so many seconds before it is planned for; and the longest wait
-#: from the first change of a series on, whose changes are no further apart than that.
+#: A topology must stay the same for so many seconds before it is planned for.
 SETTLE_SECONDS = 60.0
+#: The longest wait from the first change of a series on. Changes of one series are no further apart
+#: than that.
 _LONGEST_SETTLE_SECONDS = 300.0
-#: The longest wait while an OSD needs space.
+#: The same while an OSD needs space.
 _URGENT_SECONDS = 45.0
 
 

@@ -23,8 +23,8 @@ from .journal import Episode
 from .steering import Steered
 
 _NOTHING_YET = "nothing of it has arrived yet"
-#: Codes of states in which nothing moves, or nobody can see that it does. Without a monitor data
-#: goes on to arrive.
+#: Codes of states in which nothing moves, or nobody can see whether it does. NO_MONITOR is none of
+#: them: data goes on to arrive.
 _STANDS = (codes.FLAG, codes.NOT_READY)
 
 
@@ -38,7 +38,7 @@ AWAITS_REPORTS = Verdict(
 
 
 class SteeringWait:
-    """Remembers since when shards were to be steered."""
+    """Remembers when shards are to be steered."""
 
     def __init__(self) -> None:
         self._due_at = 0.0
@@ -57,7 +57,7 @@ class SteeringWait:
 
 
 class BalancerStatus(NamedTuple):
-    """Everything that reports read of the loop, at one moment. Nobody edits it."""
+    """All that reports show of the loop, at one moment. Nobody edits it."""
 
     state: str = OFF
     reason: str = "no round has run yet"
@@ -66,7 +66,7 @@ class BalancerStatus(NamedTuple):
     refusals: Optional[Refusals] = None           # the same
     since_at: Optional[float] = None              # seconds since the epoch: begin of the state
     until_at: Optional[float] = None              # the same: end of the state; None if unknown
-    view: Optional[ClusterView] = None            # None before the first observation
+    view: Optional[ClusterView] = None            # None before the first snapshot
     builtin_active: Optional[bool] = None         # when last seen; None before
     progress: Optional[ExecutionProgress] = None  # None if nothing is executed
     waiting: Tuple[WaitingGroup, ...] = ()        # of the execution: all of `wanted`
@@ -76,7 +76,8 @@ class BalancerStatus(NamedTuple):
     last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
     history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
-    rejected: Items = {}                          # by pgid: upmap items that were not kept
+    #: by pgid: why upmap items were not kept, or that an OSD has withheld the PG
+    rejected: Items = {}
     #: PG withheld by an OSD, whose move is not cancelled → (why, the command that cancels it)
     withheld: Mapping[str, Tuple[str, str]] = {}
     mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped

@@ -124,15 +124,15 @@ class SteeringTrigger:
         return settings.steer_recovery >= recovery and settings.hold_placement >= placement
 
     def begin_plan(self, settings: Settings, snapshot: Snapshot) -> Steering:
-        """Returns which shards a plan may steer that is asked for now."""
+        """Notes that a plan is asked for, and returns which shards it may steer."""
         self._planned = self._topology
         self._options = settings.steer_recovery, settings.hold_placement
         return Steering(settings.steer_recovery, settings.hold_placement,
                         self._at_rest(snapshot), self._returned)
 
     def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
-        """Returns the PGs that only the change has moved: they rested before, and nobody but the
-        monitors has changed their upmap items since."""
+        """Returns the PGs that only the change has moved. They rested before, and nobody but the
+        monitors has changed their upmap items since. Also those whose targets were chosen."""
         found = []
         for pgid in piecewise(self._moving - self._moved_before, _PGS_A_PIECE):
             pg = snapshot.pgs.get(pgid)
@@ -141,7 +141,7 @@ class SteeringTrigger:
                 found.append(pgid)
         return frozenset(found)
 
-    def is_planned(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
+    def take_up(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
         """Ends the change that a plan was made for, unless another has come since. `snapshot`:
         before the plan."""
         self._is_changed = self._topology != self._planned
@@ -172,7 +172,7 @@ class SteeringTrigger:
 
     @property
     def choice(self) -> Optional[Steered]:
-        """What was chosen, while one of its PGs is on its way; else None."""
+        """Returns what was chosen, while one of its PGs is on its way; else None."""
         return self._choice if self._steered else None
 
 

@@ -124,8 +124,8 @@ class CrushHierarchy:
         return self._places
 
     def hosts(self) -> Dict[int, str]:
-        """Returns OSD id → the name of its host bucket, of several the first in the dump, without
-        shadow trees."""
+        """Returns OSD id → the name of its host bucket, without shadow trees. If an OSD is in
+        several hosts, the first in the dump counts."""
         found: Dict[int, str] = {}
         for bucket in self.buckets.values():
             if bucket.type_name == "host" and "~" not in bucket.name:

@@ -60,19 +60,19 @@ class PlacementRule:
     """The legality of up sets for pools of one rule and size.
 
     A rule gives places: so many buckets, and so many shards in each. Copies, and chunks of most
-    codes, may be on any of them. `positional`: the chunks of a locally repairable code may not;
-    each group of neighboring positions has a separate bucket.
+    codes, may be on any of them. `is_grouped`: the chunks may not, as those of a locally repairable
+    code. Each group of neighboring positions has a bucket of its own.
     Raises UnsupportedRule if the rule is not understood.
     """
 
     def __init__(self, crush: CrushHierarchy, rule: Mapping[str, Any], pool_size: int,
-                 positional: bool) -> None:
+                 is_grouped: bool) -> None:
         self.size = pool_size
-        self.positional = positional
+        self.is_grouped = is_grouped
         self.blocks = [PlacementBlock(crush, block) for block in parse_rule(rule, pool_size)]
         #: MSR rules let the OSDs of a stride be in several buckets; only msr_indep fixes which OSD
         #: is at which position
-        self._msr_in_order = positional and rule.get("type") == MSR_INDEP
+        self._msr_in_order = is_grouped and rule.get("type") == MSR_INDEP
         self._upmap_check = UpmapCheck(crush, rule, pool_size)
         self._block_at: List[PlacementBlock] = []
         for block in self.blocks:
@@ -138,7 +138,7 @@ class PlacementRule:
             return msr.violation(block.domains, members, self._msr_in_order)
         parent: Optional[FailureDomain] = None
         for domain in block.domains:
-            if self.positional:
+            if self.is_grouped:
                 reason = _group_violation(domain, members)
             else:
                 reason = _place_violation(domain, parent, members)
@@ -177,7 +177,7 @@ def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[
 
 def _place_violation(domain: FailureDomain, parent: Optional[FailureDomain],
                      members: Sequence[int]) -> Optional[str]:
-    """Returns why members are not on the places of a choose step, or None.
+    """Returns why the places of a choose step do not fit the members, or None.
 
     Under each bucket of the step before, no bucket may have too many members, and they may use no
     more buckets than CRUSH fills.

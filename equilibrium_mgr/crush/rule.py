@@ -112,7 +112,7 @@ _NO_BUCKET = "the rule has a choose step for no bucket at all"
 
 
 def _emitted_steps(take: int, chosen: List[ChooseStep]) -> Tuple[ChooseStep, ...]:
-    """Returns the choose steps of an emit; one for a single OSD that the rule takes."""
+    """Returns the choose steps of an emit; a step of one OSD if the rule takes a single OSD."""
     if not chosen:
         if take < 0:
             raise UnsupportedRule("the rule emits a bucket instead of OSDs")

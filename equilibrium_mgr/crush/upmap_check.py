@@ -50,8 +50,8 @@ class UpmapCheck:
                 name = step["type"]
                 most = resolved_num(step["num"], self._size)
                 nums.setdefault(name, most)
-                # a chooseleaf step must not have two shards in one bucket, others not too many
-                # buckets
+                # a chooseleaf step forbids two shards in one bucket; a choose step forbids more
+                # buckets than it names
                 parent_of = self._parents.get(name, {})
                 parents = [parent_of[osd] for osd in up if osd in parent_of]
                 distinct = len(set(parents))
@@ -88,7 +88,7 @@ class UpmapCheck:
 
 
 def _is_checked(step: Mapping[str, Any]) -> bool:
-    """Returns True for a choose step that the monitor checks: not for one of an MSR rule."""
+    """Returns True if the monitor checks the step: a choose step, except one of an MSR rule."""
     op = str(step.get("op", ""))
     return op.startswith("choose") and op != "choosemsr"
 

@@ -15,7 +15,7 @@ from ..runtime.time_slice import grouped
 from ..snapshot.model import Osd
 
 
-_MOST_NOTES = 10   # kept, the newest
+_MOST_NOTES = 10   # only the newest are kept
 _MOST_BYTES = MAX_VALUE_BYTES - 4096   # of a stored list without its notes
 #: So many first letters of an OSD's uuid are stored, to save space.
 _DISK_LETTERS = 6
@@ -26,7 +26,7 @@ class DrainList(NamedTuple):
     """The OSDs on the list. The module replaces it whole and never edits it."""
 
     names: Mapping[int, str] = {}   # OSD id → the name in the operator's command
-    is_paused: bool = False         # by `off`, until `on` or `drain add`
+    is_paused: bool = False         # since `off`, until `on` or `drain add`
     notes: Tuple[Tuple[float, str], ...] = ()   # (seconds since the epoch, why an OSD left)
     disks: Mapping[int, str] = {}   # OSD id → first letters of its uuid, once known
 
@@ -45,8 +45,12 @@ class DrainList(NamedTuple):
         return grouped(sorted((name, osd) for osd, name in self.names.items()))
 
     def with_osds(self, names: Mapping[int, str]) -> DrainList:
-        """Adds OSDs and ends a pause. OSDs that are on the list keep their name."""
-        disks = _left(self.disks, names)
+        """Returns the list with these OSDs and without a pause.
+
+        OSDs that are on it already keep their name. Their disk is forgotten, and noted again by the
+        next snapshot.
+        """
+        disks = _except(self.disks, names)
         return self._replace(names={**names, **self.names}, is_paused=False, disks=disks)
 
     @property
@@ -55,19 +59,21 @@ class DrainList(NamedTuple):
         return len(json.dumps(self._replace(notes=()).to_dict())) <= _MOST_BYTES
 
     def without(self, osds: Container[int]) -> DrainList:
-        """Removes OSDs from the list."""
-        names = _left(self.names, osds)
+        """Returns the list without these OSDs."""
+        names = _except(self.names, osds)
         is_paused = self.is_paused and bool(names)
-        return self._replace(names=names, is_paused=is_paused, disks=_left(self.disks, osds))
+        return self._replace(names=names, is_paused=is_paused, disks=_except(self.disks, osds))
 
     def paused(self, is_paused: bool) -> DrainList:
         """Returns the list after `off` or `on`; an empty list cannot be paused."""
         return self._replace(is_paused=is_paused and bool(self.names))
 
     def without_gone(self, osds: Mapping[int, Osd], now: float) -> DrainList:
-        """Removes OSDs that no longer exist, are destroyed, or have another disk than at first.
+        """Returns the list without OSDs that no longer exist, are destroyed, or have another disk
+        than at first.
 
-        Adds a note for each: data has to come to a new disk. Remembers the disks of all others.
+        A drain does not go on with a new disk, because that has to get data. Each OSD that leaves
+        the list leaves a note. The disks of the others are remembered.
         """
         disks = dict(self.disks)
         notes: List[Tuple[float, str]] = []
@@ -98,8 +104,8 @@ class DrainList(NamedTuple):
             "notes": [[int(at), note] for at, note in self.notes]}
 
 
-def _left(values: Mapping[int, str], osds: Container[int]) -> Dict[int, str]:
-    """Returns the values of all OSDs except some."""
+def _except(values: Mapping[int, str], osds: Container[int]) -> Dict[int, str]:
+    """Returns the values of all OSDs except `osds`."""
     return {osd: value for osd, value in values.items() if osd not in osds}
 
 

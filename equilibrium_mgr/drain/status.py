@@ -17,10 +17,10 @@ _PGS_A_PIECE = 1000
 
 
 class Remaining(NamedTuple):
-    """The shards of PGs that have an OSD in their up set, their acting set, or as a holder."""
+    """The shards of PGs of which an OSD is in the up set or the acting set, or is a holder."""
 
     shards: int = 0
-    bytes: int = 0   # on its device
+    bytes: int = 0   # that these shards take on its device
     leaving: int = 0   # the part of `shards` that is on its way to another OSD
 
 
@@ -76,7 +76,7 @@ class StopCheck(NamedTuple):
 
 
 class StuckDrains(NamedTuple):
-    """The shards without another place, as a plan has found."""
+    """The shards on drained OSDs for which a plan has found no other place."""
 
     shards: Tuple[StuckShards, ...] = ()
     planned_at: float = 0.0   # seconds since the epoch
@@ -90,7 +90,7 @@ class DrainStatus(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()        # of the last plan
     stop_check: Optional[StopCheck] = None     # of the empty OSDs; None: not known
     down: FrozenSet[int] = frozenset()         # OSDs of the list, at the last refresh
-    is_lacking: bool = True                    # False: some are down, and no PG lacked a copy then
+    is_lacking: bool = True                    # False if some are down and no PG lacked a copy
     epoch: Optional[int] = None                # of the osdmap at the last refresh
     is_old: bool = False                       # True if the osdmap has changed since
 
@@ -131,7 +131,7 @@ class DrainStatus(NamedTuple):
 
     @property
     def stuck_sentence(self) -> str:
-        """Returns a clause about shards that cannot leave; empty if there are none."""
+        """Returns a sentence about shards that cannot leave; empty if there are none."""
         shards = sum([stuck.shards for stuck in self.stuck])
         if not shards:
             return ""

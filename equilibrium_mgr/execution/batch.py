@@ -36,13 +36,13 @@ class Decision(NamedTuple):
     """The wanted changes of this round, by what happens to them."""
 
     send: List[PgChange]
-    done: List[PgChange]                  # already where they were wanted
+    done: List[PgChange]                  # in place already
     dropped: List[DroppedChange]          # void or illegal now
     waiting: List[WaitingChange]          # wanted still, with reasons
 
     @property
     def leading(self) -> Optional[Verdict]:
-        """Returns the most common reason for waiting, by shards; None if nothing waits."""
+        """Returns the reason for which most shards wait; None if nothing waits."""
         shards: Counter[str] = Counter()
         first: Dict[str, Verdict] = {}
         for change, verdict in self.waiting:
@@ -54,12 +54,12 @@ class Decision(NamedTuple):
 
     @property
     def holds_up(self) -> bool:
-        """Returns True if any change waits for the throttle."""
+        """Returns True if any change waits for a limit or for space, and not for trouble to end."""
         return any(verdict.is_throttle for _, verdict in self.waiting)
 
     @property
     def full(self) -> List[WaitingChange]:
-        """Returns the changes whose target is too full."""
+        """Returns the changes whose target is too full, or has its share by lowered weights."""
         return [row for row in self.waiting if REASONS[row[1].code].kind == FULL]
 
 
@@ -216,10 +216,10 @@ def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
 
 
 def _obstacle(target: Osd, holds_data: bool) -> Optional[str]:
-    """Returns why an OSD will not take a shard for long, or None.
+    """Returns why an OSD will not take a shard soon, or None.
 
-    If it holds the data already, only Ceph's own obstacle counts: a pair of upmap items has no
-    effect if its target is out.
+    `holds_data`: it holds the shard already. Then only Ceph's own obstacle counts: a pair of upmap
+    items has no effect if its target is out.
     """
     if holds_data:
         return None if target.is_in and target.reweight > 0.0 else "out"

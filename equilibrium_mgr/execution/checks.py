@@ -50,8 +50,9 @@ def pg_is_immovable(state: ThrottleState, candidate: Candidate) -> Optional[Verd
 def binding_reason(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovable]:
     """Returns why the PG must not be moved, if that binds the change.
 
-    A change that copies nothing may go although the PG must not be copied. It may drop items
-    during a pg_num change: steps of pg_num drop items themselves, and wait for the PG to be clean.
+    A change that copies nothing may go although the PG must not be copied. If it only drops upmap
+    items, it may go during a pg_num change as well: steps of pg_num drop items themselves, and wait
+    until the PG is clean.
     """
     change = candidate.change
     immovable = candidate.pg.immovable
@@ -64,7 +65,7 @@ def binding_reason(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovab
 
 
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Delays a PG that moves: until it has arrived its sources still hold shards of it."""
+    """Delays a PG that moves: its sources hold shards of it until it has arrived."""
     pgid = candidate.change.pgid
     if not candidate.pg.is_moving and pgid not in state.limits.in_flight:
         return None
@@ -315,7 +316,7 @@ class Check(NamedTuple):
 
     name: str   # as `explain PGID OSD` shows it
     ask: Callable[[ThrottleState, Candidate], Optional[Verdict]]
-    of_batch: bool = False   # about the rest of a batch: it has no answer for one move
+    of_batch: bool = False   # depends on the rest of the batch: it has no answer for one move alone
 
 
 _MOVABLE = Check("movable", pg_is_immovable)

@@ -36,8 +36,8 @@ from .size_check import SizeCorrections, sentence
 _SEND_TIMEOUT_SECONDS = 30.0
 #: PGs whose pool was blocked for max_wait are left alone for so many seconds at most.
 _BLOCKED_SECONDS = 600.0
-_OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before other threads have their turn
-#: Osdmaps that are read before a batch if they keep coming.
+_OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # between two calls of `give_way`
+#: The most osdmaps that are read before a batch, if new ones keep coming.
 _MOST_MAPS = 3
 #: Ratio of all object copies: so many more may be misplaced at sending than in the snapshot,
 #: because clients write to PGs that move.
@@ -66,7 +66,7 @@ class SentBatch(NamedTuple):
 
 
 class SentBefore(NamedTuple):
-    """What the last mgr has sent lately, by PG. Times are seconds since the epoch."""
+    """Changes that the last mgr has sent lately, by pgid. Times are seconds since the epoch."""
 
     moved: Dict[str, float]      # when it was moved last, the oldest first
     #: the time of its last change, if that moves data, and the epoch of the osdmap before
@@ -78,7 +78,8 @@ class SentBefore(NamedTuple):
 
 
 class UpmapDispatcher:
-    """The only sender of upmap items. `rejected` is replaced whole: commands read it."""
+    """Sends all upmap items of the module. `rejected` is replaced whole, because commands read
+    it."""
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float], log: logging.Logger) -> None:
         self._gateway = gateway
@@ -103,7 +104,7 @@ class UpmapDispatcher:
         self._restored_at = -inf            # seconds since the epoch
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
-        """Takes over from the last mgr. `learnt`: its `to_dict`."""
+        """Takes over from the last mgr. `sent`: by the log of changes. `learnt`: its `to_dict`."""
         self._sent_before, self._restored_at = sent, self._clock()
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
@@ -172,8 +173,8 @@ class UpmapDispatcher:
                             for pg in waiting if silent.isdisjoint(pg.acting[:1])}
 
     def withheld(self, snapshot: Snapshot) -> FrozenSet[str]:
-        """Returns the PGs that an OSD seems to withhold because it has too many, by its own value
-        of osd_max_pg_per_osd_hard_ratio. They stay inactive while it is in their up set."""
+        """Returns the PGs that an OSD seems to withhold. It has too many PGs by its own value of
+        osd_max_pg_per_osd_hard_ratio. They stay inactive while it is in their up set."""
         found = set()
         for pgid, since in self._activating.items():
             pg = snapshot.pgs.get(pgid)
@@ -222,7 +223,8 @@ class UpmapDispatcher:
 
     def next_round(self, snapshot: Snapshot, settings: Settings,
                    max_misplaced_ratio: float) -> ThrottleState:
-        """Returns what the checks of an empty batch read. Any thread may ask."""
+        """Returns the state of the throttle before the first change of a batch. Any thread may
+        ask."""
         return ThrottleState(snapshot, self._limits(snapshot, settings, max_misplaced_ratio),
                              blocked_pools(snapshot), self.osd_traffic(snapshot))
 
@@ -247,7 +249,7 @@ class UpmapDispatcher:
             self.made_way.seconds_left(now, STEP_SECONDS))
 
     def accept(self, execution: Execution, decision: Decision) -> None:
-        """Removes the changes that a decision found done or void from the execution."""
+        """Takes the changes that are done or dropped by the decision off the execution."""
         # the monitor has kept them although no answer came
         self.cooldown.start([change.pgid for change in decision.done
                              if change.pgid in execution.unanswered], self._clock())
@@ -312,7 +314,7 @@ class UpmapDispatcher:
         self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
-        """Returns True if all of a plan was sent and nothing of it has arrived for `max_wait`
+        """Returns True if nothing of a plan that was sent completely has arrived for `max_wait`
         seconds. A PG may stay in backfill_toofull or lack an object for ever, and then no other
         plan would be made."""
         # by bytes: Ceph counts no copy as misplaced that moves by log recovery
@@ -396,8 +398,8 @@ class UpmapDispatcher:
         return ()
 
     def _is_disturbed(self, before: Snapshot, now: Snapshot) -> bool:
-        """Returns True if a full ratio is lower, an OSD is down, a pool differs, or others have
-        misplaced more copies."""
+        """Returns True if a full ratio is lower, an OSD has gone down, a pool differs, or clearly
+        more copies are misplaced."""
         if _are_limits_lower(before, now) or _is_osd_down(before, now):
             return True
         # PGs of a new or changed pool peer, and copies of a deleted one count no more
@@ -483,7 +485,7 @@ class UpmapDispatcher:
 
 
 def moving(kind: str, batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
-    """Returns the changes that copy shards which were not copied anyway, by the PGs as they were in
+    """Returns the changes of a batch that copy shards which are not copied anyway, by the PGs in
     `before`. `kind`: of the plan."""
     found: List[PgChange] = []
     if kind in MOTIONLESS:
@@ -581,6 +583,7 @@ def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]
 
 
 def _has_no_more_flags(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    # None: no monitor has told the flags
     return summary.flags is not None and summary.flags.issubset(snapshot.flags)
 
 

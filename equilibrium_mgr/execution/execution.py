@@ -21,8 +21,8 @@ from ..snapshot.model import Snapshot, UpmapItems
 from .outcomes import DroppedChange
 from .pending_moves import PendingMove
 
-#: Two observations are no further apart during an execution, unless rounds are. If they seem to be,
-#: the clock has jumped.
+#: During an execution two observations are at most so many seconds apart, or two rounds if that is
+#: longer. If they seem to be further apart, the clock has jumped.
 _LONGEST_SECONDS = 600.0
 
 
@@ -61,7 +61,7 @@ _MAX_ATTEMPTS = 3
 
 
 class ExecutionUpdate(NamedTuple):
-    """The fate of some changes of an execution. The others stay wanted."""
+    """The outcomes of some changes of an execution. The others stay wanted."""
 
     sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
     done: Sequence[PgChange] = ()          # found in place without being sent
@@ -72,12 +72,12 @@ class ExecutionUpdate(NamedTuple):
 
     @property
     def sent_moves(self) -> int:
-        """Shards that were sent."""
+        """Returns the number of shards that were sent."""
         return sum([change.shards for change in self.sent])
 
     @property
     def sent_bytes(self) -> int:
-        """Bytes of these shards."""
+        """Returns the bytes of these shards."""
         return sum([change.shards * change.shard_bytes for change in self.sent])
 
 
@@ -106,7 +106,7 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
 
 
 class ExecutionProgress(NamedTuple):
-    """An execution's figures at one moment, for threads other than the loop's."""
+    """The figures of an execution at one moment, for threads other than the serve thread."""
 
     name: str                # of its plan; empty for automatic balancing
     summary: Dict[str, Any]  # JSON-ready, see Execution.summary; nobody edits it
@@ -142,9 +142,9 @@ class Execution:
         self.done_moves = 0       # found in place without sending
         self.changed_pgs = 0      # PGs that have their upmap items, sent or found so
         self.dropped_moves = 0
-        self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
+        self.dropped: List[Tuple[str, str]] = []   # (pgid, reason) of the first ones
         self.unanswered: Counter[str] = Counter()  # pgid → attempts without an answer
-        #: pgid → its change, and the items that cancel it: sent, and not in the osdmap yet
+        #: pgid → its change, and the items that cancel it, which are not in the osdmap yet
         self.cancelling: Dict[str, Tuple[PgChange, UpmapItems]] = {}
         self.moved: Counter[int] = Counter()   # OSD → bytes that our changes brought or took
         self.is_compared = False  # whether its changes have been compared with the map
@@ -226,28 +226,29 @@ class Execution:
 
     @property
     def is_motionless(self) -> bool:
-        """True if no change of it copies what is not copied anyway (plan/model.py)."""
+        """Returns True if none of its changes copies a shard that is not copied anyway
+        (plan/model.py)."""
         return self.kind in MOTIONLESS
 
     @property
     def is_unguarded(self) -> bool:
-        """True if neither flags nor the built-in balancer stop it."""
+        """Returns True if neither flags nor the built-in balancer stop it."""
         return self.kind in UNGUARDED
 
     @property
     def has_sent_nothing(self) -> bool:
-        """True if changes were dropped, and no other one was sent or found in place."""
+        """Returns True if changes were dropped, and no other one was sent or found in place."""
         if not self.dropped or self.sent_moves:
             return False
         return not (self.changed_pgs if self.is_motionless else self.done_moves)
 
     @property
     def remaining_moves(self) -> int:
-        """Shards that are still to be sent."""
+        """Returns the number of shards that are still to be sent."""
         return sum([change.shards for change in self.wanted])
 
     def progress(self) -> str:
-        """Returns one sentence for after a batch."""
+        """Returns how much of the plan was sent, as a clause."""
         if not self.is_motionless:
             return f"{self.sent_moves} of {self.planned_moves} shards sent"
         changed = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
@@ -274,7 +275,8 @@ class Execution:
 
 
 def bytes_by_target(changes: Iterable[PgChange]) -> Counter[int]:
-    """Returns OSD → bytes of the shards that it gets by the changes; no OSD that gets none."""
+    """Returns OSD → bytes of the shards that it gets by the changes. Leaves out OSDs that get
+    none."""
     found: Counter[int] = Counter()
     for change in piecewise(changes, _CHANGES_A_PIECE):
         if not change.shards:
@@ -327,8 +329,8 @@ class ExecutionSlot:
     def stop(self, outcome: str, name: Optional[str] = None) -> Optional[Execution]:
         """Ends the execution for a command and returns it, or None.
 
-        `name`: of the only plan to end; '' for automatic ones. Waits while a batch is being handed
-        over, which takes milliseconds.
+        `name`: ends only the execution of this plan, '' only an automatic one, None any. Waits
+        while a batch is being handed over, which takes milliseconds.
         """
         with self._lock:
             execution = self.execution

@@ -175,8 +175,8 @@ def changing_pg_nums(snapshot: Snapshot) -> List[str]:
 def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, PoolGuard]:
     """Returns the guards of all pools that are in `own` or share OSDs with a pool in it.
 
-    The worst guard among the pools that share its OSDs gives `inactive` and `transient` of a pool,
-    and its reason unless the pool has its own.
+    A pool gets `inactive` and `transient` from the worst guard among itself and the pools that
+    share its OSDs. It gets the reason from there, too, unless it has its own guard.
     """
     if not own:
         return {}
@@ -193,8 +193,8 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Set[int]]:
-    """Returns pool id → OSDs that its rule may use. If a rule is not supported, these are the OSDs
-    that hold the PGs of a pool in `own`, and none of another pool."""
+    """Returns pool id → OSDs that its rule may use. If its rule is not supported, a pool in `own`
+    has the OSDs of its PGs, and another pool has none."""
     by_rule: Dict[int, Set[int]] = {}
     osds: Dict[int, Set[int]] = {}
     unknown = set()

@@ -35,8 +35,8 @@ class Refusals(NamedTuple):
     excluded_seconds: float   # until PGs that are left alone for that reason may be moved
 
     def sentence(self) -> str:
-        """Returns the counts of the reason, for people. It is empty if no check rejects the moves,
-        or if the state's own sentence says it."""
+        """Returns the counts of the reason, for people. It is empty if no check rejects moves for
+        it, or if the sentence of the state says it."""
         code = self.code
         census = self.census
         found = census.of(code)
@@ -50,11 +50,11 @@ class Refusals(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Why something is as it is."""
+    """Why a change waits, a PG stays, or the loop is in its state."""
 
     code: str                        # of snapshot/reason_codes.py
     text: str = ""                   # one sentence; empty if that of the code is enough
-    numbers: Mapping[str, Any] = {}  # figures with their units, and names, for sentence and action
+    numbers: Mapping[str, Any] = {}  # figures and names, for the sentence and the action
     state: str = ""                  # of observation/cluster_view.py; empty for a mere reason
     seconds: Optional[float] = None  # until there will be more to say, if that is known
     #: Of a state: why single changes wait, by the decision before it.
@@ -63,17 +63,17 @@ class Verdict(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The sentence with its figures."""
+        """Returns the sentence with its figures."""
         return self.text or REASONS[self.code].sentence.format(**self.numbers)
 
     @property
     def option(self) -> str:
-        """The option of equilibrium or Ceph that sets the limit; empty for none."""
+        """Returns the option of equilibrium or Ceph that sets the limit; empty for none."""
         return self.numbers.get("option") or REASONS[self.code].option
 
     @property
     def is_throttle(self) -> bool:
-        """True if a change waits for movement or time, and not for trouble to end."""
+        """Returns True if a change waits for movement or time, and not for trouble to end."""
         return REASONS[self.code].kind in (LIMIT, FULL)
 
 
@@ -105,7 +105,7 @@ class WaitingGroup(NamedTuple):
 
     @property
     def waits_for(self) -> str:
-        """The reason why the shards wait, with the OSD that most of them wait for."""
+        """Returns why the shards wait, with the OSD that most of them wait for."""
         phrase = REASONS[self.code].waits_for
         if not phrase or not self.numbers and self.code != NEXT_BATCH:
             return f"because {self.reason}"
@@ -197,7 +197,7 @@ RETRY_SECONDS = 600.0
 #: and at most.
 _FIRST_SECONDS = 3600.0
 _LONGEST_SECONDS = 86_400.0
-#: A PG on an OSD that needs space waits for its time divided by this: five minutes of an hour.
+#: The wait of a PG on an OSD that needs space is divided by this: an hour becomes five minutes.
 _URGENT_DIVISOR = 12.0
 #: How long a withheld PG is not moved again, and how long its OSD has a lower PG limit.
 WITHHELD_SECONDS = 86_400.0
@@ -220,11 +220,11 @@ class Rejection(NamedTuple):
     is_refused: bool = False   # by an error; else the monitor dropped items that it had taken
     #: (OSD, the limit of its PG shards now) of the OSDs one of which withheld the PG
     withheld_by: Tuple[Tuple[int, int], ...] = ()
-    tries: int = 1   # that the monitor dropped, one after the other
+    tries: int = 1   # how many times in a row the monitor dropped the items
 
     @property
     def seconds(self) -> float:
-        """How many seconds the PG is left alone while the topology stays the same."""
+        """Returns how many seconds the PG is left alone while the topology stays the same."""
         if self.withheld_by:
             return WITHHELD_SECONDS
         if self.is_refused:
@@ -233,7 +233,7 @@ class Rejection(NamedTuple):
 
     @property
     def until(self) -> float:
-        """When it is tried again, in seconds since the epoch."""
+        """Returns when it is tried again, in seconds since the epoch."""
         return self.at + self.seconds
 
     def is_remembered(self, now: float) -> bool:
@@ -249,7 +249,7 @@ Items = Dict[str, Rejection]   # by pgid
 
 def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
                   now: float) -> Items:
-    """Returns the items with some more."""
+    """Returns the rejections with those of some more changes. `mark`: as in Rejection."""
     grown = dict(items)
     for dropped in rejected:
         tries = 1
@@ -266,7 +266,7 @@ def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
                    now: float) -> Items:
     """Returns the rejections that hold for these fingerprints, of PGs that still exist.
 
-    Leaves out those that could long have been tried again: no plan wants them.
+    Leaves out those whose PG could have been tried again long ago: no plan wants to move it.
     """
     found = {}
     for pgid, item in items.items():
@@ -305,7 +305,8 @@ def restored(rows: Iterable[Any], now: float) -> Items:
 
 
 class Cooldown:
-    """pgid → when its wait began, in seconds since the epoch: usually as its items were sent."""
+    """Keeps pgid → when its wait began, in seconds since the epoch: usually when its items were
+    sent."""
 
     def __init__(self) -> None:
         #: replaced whole, never edited: commands read it from another thread
@@ -342,7 +343,7 @@ class ExcludedPgs(NamedTuple):
 
     @property
     def rejected(self) -> FrozenSet[str]:
-        """The PGs whose upmap items the monitor did not keep, or that an OSD withheld."""
+        """Returns the PGs whose upmap items the monitor did not keep, or that an OSD withheld."""
         return frozenset([pgid for pgid, code in self.codes.items() if code in _OF_MONITOR])
 
     def seconds_of(self, code: str) -> float:
@@ -363,7 +364,8 @@ def exclusions_of(rejected: Items) -> Iterator[Exclusion]:
 
 def excluded_pgs(snapshot: Snapshot, full: FrozenSet[int], found: Iterable[Exclusion],
                  now: float) -> ExcludedPgs:
-    """Returns the PGs that are left alone now, each with the last reason of several.
+    """Returns the PGs that are left alone now. Of several reasons for a PG, the last in `found` and
+    the longest time count.
 
     `full`: OSDs that need space. Their PGs wait for a fraction of the time, and not at all for
     pg_cooldown or because of their pool. PGs on OSDs above nearfull or on drained OSDs do not wait

@@ -14,8 +14,8 @@ from ..snapshot import pg_states
 from ..snapshot.model import Pg, SizedShards, Snapshot
 from ..snapshot.osds import SILENT_SECONDS
 
-#: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
-#: newer epoch.
+#: Seconds after which a PG that does not look moving counts as arrived although it has not reported
+#: at a newer epoch.
 _BELIEVE_AFTER_SECONDS = 600.0
 #: The same for PGs that the last mgr has sent, from the first snapshot on.
 _HEARD_SECONDS = 50.0
@@ -39,17 +39,17 @@ class PendingMove(NamedTuple):
 
     @property
     def targets(self) -> Tuple[int, ...]:
-        """OSDs that gain a shard."""
+        """Returns the OSDs that gain a shard."""
         return tuple([osd for osd, _ in self.gains])
 
     @property
     def sources(self) -> Tuple[int, ...]:
-        """OSDs that lose a shard."""
+        """Returns the OSDs that lose a shard."""
         return tuple([osd for osd, _ in self.losses])
 
 
 class PendingMoves:
-    """Our moves by pgid until they are seen to arrive, and the last arrivals."""
+    """Keeps our moves by pgid until they are seen to arrive, and the last arrivals."""
 
     def __init__(self) -> None:
         self.entries: Dict[str, PendingMove] = {}   # commands copy it
@@ -89,7 +89,7 @@ class PendingMoves:
 
     @property
     def awaits_reports(self) -> bool:
-        """True while it is not known whether all moves of the last mgr have arrived."""
+        """Returns True while it is not known whether all moves of the last mgr have arrived."""
         for entry in list(self.entries.values()):
             if entry.heard_by < math.inf:
                 return True
@@ -123,7 +123,7 @@ class PendingMoves:
         """Removes moves that have arrived, and those of PGs that are gone."""
         now = snapshot.taken_at
         left = self.entries
-        # later an OSD has reported the shards that came to it, or is silent and gets none
+        # after that time an OSD has reported the shards that came to it, or is silent and gets none
         self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < SILENT_SECONDS]
         for pgid, entry in list(left.items()):
             if entry.sent_at > now:   # the clock was set back
@@ -215,6 +215,8 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
+    """Returns True if a move counts as arrived: also if its PG is gone, or did not report in
+    time."""
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True

@@ -61,10 +61,10 @@ def _next_pairs(snapshot: Snapshot, pool: Pool) -> List[Pg]:
 
 
 def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> FrozenSet[str]:
-    """Returns our moves that wait for a slot and delay the steps of a pg_num change.
+    """Returns the PGs of our moves that wait for a slot and delay the steps of a pg_num change.
 
-    They queue at OSDs that a step needs, ahead of its own PGs, or their PG will be merged. Moves
-    that relieve an OSD above nearfull stay.
+    They queue at OSDs that a step needs, ahead of its own PGs, or a step will change their PG.
+    Moves that relieve an OSD above nearfull are left out.
     """
     needed = needed_by_steps(snapshot)
     found: List[str] = []

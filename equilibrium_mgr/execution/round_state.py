@@ -19,7 +19,8 @@ from .pg_num_steps import needed_by_steps
 from .traffic import OsdTraffic
 
 #: This ratio of the misplaced limit stays free for what clients write to PGs in flight, and for
-#: copies that the statistics of a PG do not show yet.
+#: copies that the statistics of a PG do not show yet. The wider one is for relief that does not
+#: count the copies of PGs that wait for space.
 _MISPLACED_MARGIN = 0.05
 _STUCK_MARGIN = 0.15
 
@@ -34,7 +35,7 @@ class ThrottleLimits(NamedTuple):
     cooling: Mapping[str, float] = {}   # pgid → seconds until it may move
     max_pg_shards: int = 0   # the most PG shards of an OSD; 0: no limit
     withheld_at: Mapping[int, int] = {}   # the same of OSDs that have withheld a PG
-    made_way: Collection[str] = ()   # PGs cancelled for a pg_num change, up to STEP_SECONDS ago
+    made_way: Collection[str] = ()   # PGs cancelled for a pg_num change, STEP_SECONDS ago at most
 
 
 class Candidate(NamedTuple):
@@ -95,7 +96,7 @@ class ReliefReservation:
 
 
 class ThrottleState:
-    """The state that the checks of a batch read."""
+    """What the checks of a batch read: the limits, and how much of them is left."""
 
     def __init__(self, snapshot: Snapshot, limits: ThrottleLimits,
                  blocked: Mapping[int, PoolGuard], traffic: OsdTraffic) -> None:
@@ -107,9 +108,9 @@ class ThrottleState:
         self.blocked = blocked
         self.traffic = traffic
         self.full_osds = full_osds(snapshot)
-        #: object copies that stay misplaced until one of these OSDs has space
+        #: misplaced object copies of PGs that wait for space on these OSDs
         self._stuck_copies = 0
-        #: OSD → their shards on the way to it or from it
+        #: OSD → shards of such PGs on the way to it or from it
         self.stuck_shards: Counter[int] = Counter()
         for pg in snapshot.in_flight().values():
             if awaits_space(snapshot, pg, self.full_osds):
@@ -198,7 +199,7 @@ class ThrottleState:
         self.misplaced_copies += candidate.copies
         gains = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.gains]
         losses = [(osd, self.shard_bytes(candidate, osd)) for osd in candidate.losses]
-        if candidate.redirects:   # nothing leaves its last targets before the monitor keeps it
+        if candidate.redirects:   # until it is kept, shards are on their way to the old targets
             losses = []
         self.traffic.add(gains, losses)
         if self._shards is not None:
@@ -248,7 +249,7 @@ class ThrottleState:
     def pg_shards(self, osd: int) -> int:
         """Returns the number of PG shards on an OSD, including those moving to or from it.
 
-        Uses the OSD's own count plus the incoming shards if that is higher. The OSD also counts
+        Uses the OSD's own count plus the incoming shards if that sum is higher. The OSD also counts
         PGs that it still deletes. The sum may count incoming shards twice.
         """
         if self._shards is None:

@@ -4,7 +4,7 @@ A plan rests on the sizes that the module predicts. Each snapshot shows how much
 least that no shard explains (`Osd.least_residual_bytes`). If this has clearly grown since shards
 were sent to the OSD, the prediction was wrong: the module stops moving shards of these pools and
 corrects their predicted size. An hour later a few shards of such a pool may go, and are watched.
-After another hour all may. Each time that they take too much again these times double.
+After another hour all may. Both times double each time that the shards take too much again.
 
 The fill limit does not hold without this: an OSD reports too late for all that is under way. In a
 simulated cluster whose shards take three times their bytes, with one backfill at a time per OSD,
@@ -53,7 +53,8 @@ class Misprediction(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Returns how long the pool is stopped. Few of its shards go for as long again."""
+        """Returns how many seconds the pool is stopped. For as long after that only a few of its
+        shards go."""
         return retry_seconds(self.tries)
 
     @property
@@ -67,7 +68,7 @@ class _Watch:
 
     def __init__(self, residual_bytes: int) -> None:
         self.residual_bytes = residual_bytes   # before the first of them
-        #: pgid of each shard that was there before → (bytes as predicted then, objects)
+        #: pgid of each shard that was there before them → (bytes as predicted then, objects)
         self.believed: Dict[str, Tuple[int, int]] = {}
         self.pgids: Dict[str, float] = {}   # sent there → bytes per object added to its size
         self.last_coming_at = 0.0
@@ -209,8 +210,8 @@ class SizeCorrections:
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
     def trial_shards(self, pool: int, now: float) -> int:
-        """Returns how many shards of a stopped pool may be sent now: none for a time, then a
-        few."""
+        """Returns how many shards of a stopped pool may be sent now: none for a time, then a few.
+        It can be below 0."""
         if now < self.stopped[pool].until:
             return 0
         left = _TRIAL_SHARDS
@@ -221,7 +222,7 @@ class SizeCorrections:
         return left
 
     def resume(self, pools: Optional[FrozenSet[int]] = None) -> None:
-        """Lets pools go on with the corrected sizes, all of them if none are named."""
+        """Lets stopped pools go on with the corrected sizes: those in `pools`, all for None."""
         if pools is None:
             self.stopped = {}
             return

@@ -56,7 +56,7 @@ class Pin(NamedTuple):
     """The pin of one PG."""
 
     up: Osds                  # the wanted up set; the present one if no shard can be pinned
-    items: UpmapItems         # produce `up`
+    items: UpmapItems         # produce `up`; empty if no shard can be pinned
     shards: int               # pinned shards, which would move without the pin
     moving: int               # shards that go on moving
     obstacle: Optional[Why]   # the reason for that; None if no shard goes on moving
@@ -202,7 +202,8 @@ class _Search:
         """Returns (an up set, the number of shards that it pins, at least `least`), or None.
 
         One of the shards that exchange their OSDs goes to another OSD. Returns None if no shard
-        can, if the shards do more than exchange OSDs, and in replicated pools.
+        can do that, if something else than an exchange forbids to pin all shards, and in replicated
+        pools.
         """
         free = self._free() if self._positional else []
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
@@ -218,7 +219,7 @@ class _Search:
         return None
 
     def _free(self) -> List[Held]:
-        """Returns the shards that may stay on their OSDs, each taken alone."""
+        """Returns the moving shards that may stay on their OSDs, each taken alone."""
         pg = self._pg
         free: List[Held] = []
         if len(pg.acting) == len(pg.up):
@@ -228,7 +229,7 @@ class _Search:
         return free
 
     def _outside(self, position: int) -> List[int]:
-        """Returns unrelated OSDs that may take a shard of the PG, the emptiest first."""
+        """Returns OSDs without a shard of the PG that may take one, the emptiest first."""
         pg = self._pg
         snapshot = self._snapshot
         known = {*pg.raw, *pg.up, *pg.acting, *pg.holders}
@@ -245,7 +246,7 @@ class _Search:
         return [osd for _, osd in sorted(fit)[:_MOST_OUTSIDE]]
 
     def _coming(self, osd: int) -> int:
-        """Returns the bytes that have left other PGs' exchanges for an OSD."""
+        """Returns the bytes of shards that leave exchanges of other PGs for an OSD."""
         return self._given.get(osd, 0)
 
     def _bytes_at(self, position: int, osd: int) -> int:
@@ -281,13 +282,14 @@ class Freeze(NamedTuple):
 
 
 def freeze(snapshot: Snapshot) -> Freeze:
-    """Pins every PG that is in flight, as far as possible. The plan has no usage yet."""
+    """Returns the plan that pins every PG in flight, as far as possible. The plan has no usage
+    yet."""
     changes: List[PgChange] = []
     unpinned: List[Unpinned] = []
     skipped: Counter[str] = Counter()   # reason → shards that cannot be pinned because of it
     shards = pinned_bytes = copies = pinned_copies = 0
     remapped = snapshot.in_flight()
-    given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
+    given: Dict[int, int] = {}   # OSD → bytes of shards that leave an exchange for it
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
         up, items, count, moving, obstacle = pin_of(snapshot, pg, given)
         pgid = pg.pgid

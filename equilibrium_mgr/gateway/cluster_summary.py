@@ -18,7 +18,8 @@ from ..plan.options import PgShardLimits
 
 
 class OsdSummary(NamedTuple):
-    """One OSD. Sizes are None until it has reported (it is out, down, or new)."""
+    """One OSD. Sizes are None if the mgr has no report of it: it is out or new, or has been down
+    since the mgr became active."""
 
     up: bool
     is_in: bool
@@ -27,11 +28,11 @@ class OsdSummary(NamedTuple):
     size_bytes: Optional[int]
     used_bytes: Optional[int]
     device_class: str
-    pgs: Optional[int]           # with data on it, by its own report
+    pgs: Optional[int]           # PGs with data on it, by its own report
 
     @property
     def utilization(self) -> Optional[float]:
-        """Returns the used bytes as a ratio of the size; None until the OSD has reported."""
+        """Returns the used bytes as a ratio of the size; None without a report."""
         if not self.size_bytes or self.used_bytes is None:
             return None
         return self.used_bytes / self.size_bytes
@@ -46,14 +47,15 @@ class PoolSummary(NamedTuple):
 
 
 class Fullness(NamedTuple):
-    """Numbers of OSDs above Ceph's full ratios, by its health; each OSD counts in the highest."""
+    """Numbers of OSDs above Ceph's full ratios, as its health checks count them. An OSD counts
+    only for the highest ratio that it is above."""
 
     nearfull: int = 0
     backfillfull: int = 0
     full: int = 0
 
 
-#: Ceph's health checks of full OSDs, as they would be without any.
+#: Ceph's health checks of full OSDs, with counts of 0.
 _NOT_FULL = dict.fromkeys(("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL"),
                           {"summary": {"count": 0}})
 
@@ -77,11 +79,12 @@ class ClusterSummary(NamedTuple):
     pools: Mapping[int, PoolSummary]
     misplaced_copies: int        # object copies that are not on an OSD of the up set
     mon_connected: bool
-    builtin_active: bool         # the built-in balancer runs and is switched on
+    builtin_active: bool         # the built-in balancer is on, in a mode that moves data
     flags: Optional[FrozenSet[str]]           # of the osdmap; None if they were not read
     min_compat_client: Optional[str]          # like the flags
     stale_osds: FrozenSet[int]                # up and in, but with stale statistics
-    #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
+    #: when the oldest of the last reports of OSDs that are up and in was first seen, in seconds
+    #: since the epoch; None if that is not known
     statistics_at: Optional[float] = None
     degraded_copies: int = 0     # object copies that are missing
     fullness: Fullness = Fullness()
@@ -89,7 +92,7 @@ class ClusterSummary(NamedTuple):
 
     @property
     def without_pgs(self) -> FrozenSet[int]:
-        """Returns the OSDs that are up and report no data of any PG."""
+        """Returns the OSDs that are up and report no data of any PG, except stale ones."""
         empty = [osd for osd, one in self.osds.items() if one.up and one.pgs == 0]
         return frozenset(empty) - self.stale_osds
 
@@ -120,7 +123,7 @@ def summarize_osds(tree: Mapping[str, Any],
         used = None
         if size > 0:
             used = max(0, size - statfs.get("available", 0))
-        osds[osd] = OsdSummary(   # by position: takes half the time, in each round
+        osds[osd] = OsdSummary(   # each round does this: keywords would take twice the time
             node.get("status") == "up", reweight > 0.0, reweight, weight,
             size or None, used, node.get("device_class", ""), report.get("num_pgs"))
     return MappingProxyType(osds)

@@ -1,4 +1,4 @@
-"""Reads from the mgr, sends through it, and switches the built-in balancer off."""
+"""Reads from the mgr, sends commands through it, and switches the built-in balancer off."""
 from __future__ import annotations
 
 import errno
@@ -39,12 +39,14 @@ _MOTIONLESS_MODES = frozenset(("none", "read"))
 _ANSWER_SECONDS = 5.0
 #: A counter of OSDs. They always send it: its priority of 9 is above any mgr_stats_threshold.
 _OP_LATENCY = "osd.op_latency"
-#: The most OSDs whose option is read: operators set it for all OSDs of a kind.
+#: The most OSDs whose osd_max_backfills is read: operators set it for all OSDs of a kind.
 _OSDS_ASKED = 5
-#: Seconds between readings of all statistics of every PG, while pools change and if none does.
+#: Seconds between two readings of all statistics of every PG: at least, and at most. The longer
+#: time holds while no pool has changed and no statistics are missing.
 _FULL_STATISTICS_SECONDS = 3600.0
 _LONGEST_STATISTICS_SECONDS = 86_400.0
-#: A pool has changed if its objects or omap differ by this ratio from the last full reading.
+#: A pool has changed if its objects or omap differ by more than this ratio from the last full
+#: reading.
 _CHANGED_RATIO = 0.01
 _GIB = 1 << 30
 #: Items between two calls of `give_way`: about a millisecond. Each PG is mapped alone: all PGs of a
@@ -166,14 +168,14 @@ class Gateway:
 
     def up_sets_without(self, osds: Collection[int],
                         pgids: Iterable[str]) -> Dict[str, Osds]:
-        """Returns pgid → the up set that the newest osdmap would give a PG without these OSDs.
+        """Returns pgid → the up set that the newest osdmap would give a PG if these OSDs were out.
 
-        Sends nothing. The monitor has not cleaned the PG's upmap items then. Leaves out PGs of
-        pools that are gone.
+        Sends nothing. The up sets are those before the monitor cleans the upmap items. Leaves out
+        PGs of pools that are gone.
 
         PyOSDMap.cc in Ceph's src/mgr (16 to 20) applies an incremental to a copy of the map, which
         takes milliseconds with the interpreter's lock held. The copy maps PGs by CRUSH with the new
-        reweights and drops upmap items whose target is out.
+        reweights and ignores upmap items whose target is out.
         """
         osdmap = self._mgr.get_osdmap()
         incremental = osdmap.new_incremental()
@@ -204,7 +206,8 @@ class Gateway:
         return found
 
     def device_classes(self) -> Set[str]:
-        """Returns the device classes of all OSDs, with NO_CLASS; fast enough for a command."""
+        """Returns the device classes of all OSDs, NO_CLASS for an OSD without one; fast enough for
+        a command."""
         return {device.get("class", "") or NO_CLASS
                 for device in self._get("osd_map_crush").get("devices", [])}
 
@@ -244,7 +247,8 @@ class Gateway:
         return frozenset(name[len(prefix):] for name in names if name.startswith(prefix))
 
     def stop_check(self, osds: FrozenSet[int]) -> Optional[StopCheck]:
-        """Returns the answer of `ceph osd ok-to-stop` for these OSDs together; None without one.
+        """Returns the answer of `ceph osd ok-to-stop` for these OSDs together; None if none comes
+        or the command fails.
 
         It is a command of the mgr, which monitors forward. It waits for a reply, so only the serve
         thread may call it.
@@ -290,7 +294,8 @@ class Gateway:
         return bool(metadata.get("rotational") == "1")
 
     def copying_options(self, osd: int) -> Dict[str, Any]:
-        """Returns Ceph's options for how much an OSD copies at a time, by the monitors."""
+        """Returns Ceph's options for how much an OSD copies at a time, as the monitors have
+        them."""
         return {name: self._mgr.get_foreign_ceph_option(f"osd.{osd}", name)
                 for name in ("osd_mclock_profile", "osd_max_backfills")}
 
@@ -343,9 +348,9 @@ class Gateway:
         return value if math.isfinite(value) else unknown
 
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
-        """Returns the snapshot with flags, full ratios, pools, CRUSH and OSDs of a newer osdmap.
+        """Returns the snapshot with flags, full ratios, pools, CRUSH and OSDs of the newest osdmap.
 
-        It does not read PGs, their up sets and sizes of OSDs again.
+        PGs, their up sets and the sizes of OSDs stay as in the snapshot.
         """
         osdmap = self._mgr.get_osdmap()
         last = self.last_reading
@@ -364,9 +369,10 @@ class Gateway:
         return snapshot._replace(**map_fields(dump), crush=crush, pools=pools, osds=osds)
 
     def applicable(self, changes: Iterable[PgChange], snapshot: Snapshot) -> List[PgChange]:
-        """Returns the changes whose PGs have the OSDs of the plan by the newest osdmap.
+        """Returns the changes whose PGs have the OSDs of `up_before` by the newest osdmap.
 
-        The PG may lack some of these, because they can come back.
+        The PG may lack some of these, because they can come back. Changes of pools that the
+        snapshot does not have are among them.
         """
         osdmap = self._mgr.get_osdmap()
         found = []
@@ -415,7 +421,8 @@ class Gateway:
     # -- the built-in balancer ---------------------------------------------------------------
 
     def builtin_balancer_active(self) -> bool:
-        """Returns True if the built-in balancer is on in a mode that moves data."""
+        """Returns True if the built-in balancer is on in a mode that moves data. Notes that for
+        `pop_builtin_was_active`."""
         if self.builtin_balancer_mode() in _MOTIONLESS_MODES or not self.builtin_balancer_on():
             return False
         self._builtin_was_active = True
@@ -452,13 +459,14 @@ class Gateway:
         return True
 
     def builtin_balancer_sleep(self) -> float:
-        """Returns after how many seconds, at most, a running built-in balancer notices that its
-        option is off."""
+        """Returns the seconds within which a running built-in balancer notices that its option is
+        off."""
         return float(self._mgr.get_module_option_ex(
             "balancer", "sleep_interval", _DEFAULT_BALANCER_SLEEP))
 
     def switch_off_builtin_balancer(self) -> None:
-        """Switches it off by its option, and wakes it if possible, so that it notices."""
+        """Switches the built-in balancer off by its option, and wakes it if possible, so that it
+        notices."""
         self._mgr.set_module_option_ex("balancer", "active", "false")
         for call in (("off",), ("handle_command", "", {"prefix": "balancer off"})):
             try:
@@ -512,7 +520,8 @@ class Gateway:
                           row.get("data_stored", 0)) for row in rows])
 
     def _pool_statistics(self) -> List[Mapping[str, Any]]:
-        """Returns the rows of get('pool_stats'). Replaces an impossible row by the pool's last."""
+        """Returns the rows of get('pool_stats'). Replaces an impossible row by the last possible
+        one of the pool, or leaves it out."""
         rows = self._get("pool_stats").get("pool_stats", [])
         known = {**self._pool_rows, **{row["poolid"]: row for row in rows if _is_possible(row)}}
         pools = [row["poolid"] for row in rows]
@@ -589,12 +598,13 @@ class Gateway:
 class StrictGateway(Gateway):
     """Rejects answers without the fields that the module reads, for the self-test.
 
-    A Gateway takes such fields for unknown. The self-test has its own gateway, so it does not
-    change that of the loop.
+    A Gateway takes a missing field as unknown. The self-test has its own gateway, so it does not
+    change the state of the loop's.
     """
 
     def _get(self, name: str) -> Mapping[str, Any]:
-        """Returns an answer of the mgr. Raises RuntimeError if its first row lacks a field."""
+        """Returns an answer of the mgr. Raises RuntimeError if it lacks its rows, or if its first
+        row lacks a field."""
         answer, (key, fields) = self._mgr.get(name) or {}, _SHAPES[name]
         rows = answer.get(key)
         lacks = [key]

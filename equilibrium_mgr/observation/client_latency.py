@@ -1,7 +1,7 @@
 """How long clients wait at the OSDs of our moves: in the last minutes, and before these moves.
 
-Only shown. Other causes raise it as well (a deep scrub a hundredfold), and moves in flight cannot
-be stopped.
+The module only shows it. Other causes raise it as well (a deep scrub a hundredfold), and moves in
+flight cannot be stopped.
 """
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class ClientLatency(NamedTuple):
 
 
 class _Quiet(NamedTuple):
-    """What an OSD had done when its last move had arrived."""
+    """The ops of an OSD when its last move had arrived."""
 
-    at: float = -inf
-    counters: Counters = _NONE
+    at: float = -inf           # seconds since the epoch
+    counters: Counters = _NONE   # at that moment
     before: Counters = _NONE   # its ops while it was quiet, before those moves
 
 
 class _Mean:
-    """The mean seconds of ops."""
+    """Adds up ops, and has their mean time in seconds; None without ops."""
 
     def __init__(self) -> None:
         self._nanoseconds = 0.0

@@ -42,7 +42,7 @@ class PlacementCounts(NamedTuple):
     soon: ShardCounts                  # by the up sets
     #: by the OSDs that hold them; a pool without a moving PG has the same object as in `soon`
     now: ShardCounts
-    acting: Mapping[int, int]          # OSD id → PGs, by acting sets
+    acting: Mapping[int, int]          # OSD id → number of PGs, by acting sets
 
 
 def count_placement(snapshot: Snapshot) -> PlacementCounts:
@@ -72,11 +72,11 @@ STATES = (OFF, WAITING, BLOCKED, THROTTLED, PLANNING, MOVING, BALANCED, STUCK)
 
 
 _PGS_NAMED = 3
-#: States of the loop in which a move may wait for a PG that is too full.
+#: States of the loop in which moves may wait for an OSD that is too full.
 HELD_UP = (BLOCKED, THROTTLED, MOVING, WAITING, STUCK, BALANCED)
 #: No command is named that lets an OSD fill further than this.
 HIGHEST_RATIO = 0.98
-#: No command is named that lets backfill fill an OSD nearer to full_ratio.
+#: No command is named that lets backfill fill an OSD nearer to full_ratio than this.
 _MARGIN = 0.02
 
 
@@ -86,7 +86,7 @@ class TooFull(NamedTuple):
     state: str
     osd: int
     utilization: float   # now
-    ratio: float         # the cluster's limit that it is above
+    ratio: float         # the ratio of the osdmap that it passes, now or with the shards
     needed: float        # a limit that lets all PGs in that state go on
     pgids: Tuple[str, ...]
 
@@ -162,8 +162,8 @@ def _full_ratio_of(snapshot: Snapshot, state: str) -> float:
 
 
 def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
-    """Returns the first entry and the reason of a state in which something may wait for it; the
-    reason of other states."""
+    """Returns the reason of a state. The first entry comes before it if moves may wait for that in
+    this state."""
     if not entries or state not in HELD_UP:
         return reason
     more = len(entries) - 1
@@ -175,8 +175,8 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
 
 
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
-    """Returns (OSD that is too full for the PG, its utilization after the move). If statistics show
-    none, returns the fullest."""
+    """Returns (OSD that is too full for the PG, its utilization, with the shard if that is to be
+    backfilled). If statistics show no such OSD, returns the fullest."""
     ratio = _full_ratio_of(snapshot, state)
     osds = [osd for osd in sorted(set(pg.up + pg.acting))
             if osd in snapshot.osds and snapshot.osds[osd].has_statistics]
@@ -216,7 +216,7 @@ _COUNTED_SECONDS = 20.0
 #: The keys of `troubles`: OSDs that are down or above full_ratio, pools with inactive PGs, or with
 #: PGs that nobody has reported to this mgr, and (under 0) PGs that have no OSD for a shard.
 DOWN, FULL, INACTIVE, UNREPORTED, STRANDED = "down", "full", "inactive", "unreported", "stranded"
-#: PGs also lack shards while a stretched cluster has lost a site.
+#: Reasons of PGs that lack an OSD for a shard: also while a stretched cluster has lost a site.
 _SHORT = (NO_OSD_FOR_SHARD, DEGRADED_STRETCH)
 
 
@@ -240,7 +240,7 @@ class ClusterView(NamedTuple):
     #: OSD id → used bytes once everything in flight has arrived, including our moves that
     #: statistics do not show yet
     used_soon: Mapping[int, int]
-    growth_now: Callable[[], Optional[Mapping[int, float]]]   # of `counts.now`
+    growth_now: Callable[[], Optional[Mapping[int, float]]]   # growth_bytes of `counts.now`
     #: OSD id → used bytes of its device, if its size_factor is not 1
     device_used_now: Mapping[int, int]
     #: DOWN … → id → when it was first seen, seconds since the epoch
@@ -343,7 +343,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
-    mgr or the last one has moved a while ago. `before`: the view that this one replaces.
+    mgr or the last one has moved at some time. `before`: the view that this one replaces.
     `steered`: as in `movements`.
     """
     moved_before: Sequence[Movement] = ()
@@ -389,7 +389,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
 
 def _with_unseen(snapshot: Snapshot, target: Mapping[int, int],
                  pending: PendingMoves) -> Dict[int, int]:
-    """Returns OSD → used bytes with our pending moves that the snapshot does not show."""
+    """Returns OSD → used bytes of `target`, with our pending moves that the snapshot does not
+    show."""
     used = dict(target)
     for entry in unseen(snapshot, pending.entries):
         for osd, size in entry.gains:
@@ -456,11 +457,12 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
         osds[number], used[number] = one, one.used_bytes
         target[number] = osd.target_bytes + grown
         used_soon[number] += grown
+    # with it, the fullest OSD of a class is one that is up now
     now = observed._replace(taken_at=summary.taken_at, osds=osds)
     return view._replace(
         snapshot=observed,
         misplaced_copies=summary.misplaced_copies,
-        classes_now=class_usage(now, used, with_drained=True),   # of OSDs that are up now
+        classes_now=class_usage(now, used, with_drained=True),
         used_now=used,
         device_used_now=device_used,
         used_soon=used_soon,
@@ -474,8 +476,9 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
 
 def _bounds_now(bounds: Optional[UtilizationBounds], now: Snapshot,
                 used_soon: Mapping[int, int]) -> Optional[UtilizationBounds]:
-    """Returns the bounds of OSD sets, each at least the mean predicted utilization of its OSDs. The
-    bounds of the snapshot lack PGs that cannot peer, and what clients have written since."""
+    """Returns the bounds of OSD sets, each at least the mean predicted utilization of its OSDs that
+    are up. The bounds of the snapshot lack PGs that cannot peer, and what clients have written
+    since."""
     if bounds is None:
         return None
     sets: List[OsdSet] = []

@@ -32,7 +32,7 @@ PLAN, STEERED, RECOVERY, CRUSH, PG_NUM, UPMAP = (
     "plan", "steered", "recovery", "crush", "pg_num", "upmap")
 ORIGINS = (PLAN, STEERED, RECOVERY, CRUSH, PG_NUM, UPMAP)
 
-#: OSDs stop copying while the osdmap has one of these flags.
+#: Flags of the osdmap with which OSDs do not copy all that they should.
 HALTING = frozenset(("norebalance", "nobackfill", "norecover"))
 
 Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None if its copy is lost; target)
@@ -61,7 +61,7 @@ class MovingTotals(NamedTuple):
 
     shards: int = 0
     bytes: int = 0           # still to be copied
-    states: Sequence[Mapping[str, Any]] = ()   # as by_state
+    states: Sequence[Mapping[str, Any]] = ()   # the result of by_state
     other_shards: int = 0
     other_bytes: int = 0
     other_states: Sequence[Mapping[str, Any]] = ()
@@ -74,7 +74,7 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     show come last.
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
-    `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
+    `sent`: PGs that this mgr or the last one has moved at some time. `before` and `earlier`:
     movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
     shards are copied anyway, to OSDs that equilibrium has chosen.
     """
@@ -110,7 +110,7 @@ def _sums(found: Sequence[Movement]) -> Tuple[int, int, Sequence[Mapping[str, An
 
 
 def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
-    """Counts the movements in each state, those that Ceph copies first; JSON-ready."""
+    """Counts the movements by state; the states in which Ceph copies come first. JSON-ready."""
     counts = Counter(movement.state for movement in found)
     copied_first = sorted(counts, key=lambda state: (state not in pg_states.COPIED, state))
     return tuple([{"state": state, "shards": counts[state]} for state in copied_first])
@@ -383,8 +383,8 @@ def _copying_rates(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement,
 
 
 def _copied_by(shard: Movement, snapshot: Snapshot) -> FrozenSet[int]:
-    """Returns the OSDs that its speed depends on; none for small objects. A replica is read from
-    the primary."""
+    """Returns the OSDs on which the speed of a shard depends; none if its objects are small. A
+    replica is read from the primary."""
     pg = snapshot.pgs.get(shard.pgid)
     if pg is None or shard.bytes < _SMALL_OBJECT * pg.objects:
         return frozenset()
@@ -406,7 +406,7 @@ class SlowOsd(NamedTuple):
     bytes: int    # of these, still to be copied
 
     def sentence(self) -> str:
-        """Returns what operators read of it."""
+        """Returns a sentence about it for operators."""
         speeds = (f"{format_bytes(self.bytes_per_second)}/s, the median of class"
                   f" {self.device_class} {format_bytes(self.median_per_second)}/s")
         waiting = f"{plural(self.shards, 'shard')}, {format_bytes(self.bytes)} wait for it"
@@ -455,7 +455,7 @@ def _class_medians(rates: TransferRates, class_of: Mapping[int, str]) -> Dict[st
 
 
 def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
-    """Returns of the OSDs of each PG those that are among the OSDs of most PGs."""
+    """Returns, of each PG's OSDs, the one with the most PGs; several if they have equally many."""
     counts: Counter[int] = Counter()
     for osds in osds_of_pgs:
         counts.update(osds)

@@ -38,14 +38,14 @@ _MOST_REQUESTS = 3
 #: Seconds between two questions to OSDs how many backfills they run at a time.
 _BACKFILLS_SECONDS = 600.0
 #: This ratio of the measured noise is left after a round without noise.
-_FORGOTTEN = 0.6
+_NOISE_LEFT = 0.6
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
 
 
 class ClusterObserver:
-    """Used by the serve thread. Commands call `request` and set `is_required`. `view` is replaced
-    whole."""
+    """Takes snapshots and keeps the newest view, which it replaces whole. The serve thread uses it;
+    commands call `request` and set `is_required`."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
                  steered: Cooldown, clock: Callable[[], float], log: logging.Logger) -> None:
@@ -65,15 +65,17 @@ class ClusterObserver:
         self.is_required = False    # whether the next round takes a snapshot in any case
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # by the last reading; None before
-        self._began_at = -_REQUESTED_SECONDS   # the last snapshot
+        self._began_at = -_REQUESTED_SECONDS   # when the last snapshot was begun
         self._is_requested = False
         #: the last requests for an idle cluster
         self._asked_at = deque([-3600.0] * _MOST_REQUESTS, maxlen=_MOST_REQUESTS)
-        self._looked_at: Optional[ClusterSummary] = None   # of the last snapshot, if it was read
+        #: the summary before the last snapshot; None if none was read
+        self._looked_at: Optional[ClusterSummary] = None
         self._last_summary: Optional[ClusterSummary] = None
         self._latency = LatencyWatch()
-        self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
-        #: the mean difference of the OSDs' utilizations from one summary to the next
+        self._backfills_at = -_BACKFILLS_SECONDS   # when OSDs were last asked for their backfills
+        #: by how much, on average, the utilization of an OSD changes otherwise than that of most
+        #: OSDs from one summary to the next, a ratio
         self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:
@@ -96,8 +98,8 @@ class ClusterObserver:
         return True
 
     def begin_round(self, settings: Settings) -> bool:
-        """Puts the limit in force into the view. Returns True if a command has requested a snapshot
-        since the last round."""
+        """Puts the misplaced limit in force into the view. Returns True if a command has requested
+        a snapshot since the last round."""
         view = self.view
         if view is not None:
             self.view = view._replace(
@@ -107,8 +109,8 @@ class ClusterObserver:
         return requested
 
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
-        """Notes summary and options of a snapshot that the loop decides on, and ends all
-        waiting."""
+        """Notes the summary and options of a snapshot that the loop decides on, and clears
+        `is_required` and `is_awaiting`."""
         self.is_required = self.is_awaiting = False
         self._decided_on = summary, settings
 
@@ -120,7 +122,7 @@ class ClusterObserver:
             return True
         then = self._decided_on[0]
         elapsed = self._clock() - then.taken_at
-        if elapsed < 0.0 or then.fullness != summary.fullness:   # the clock was set back
+        if elapsed < 0.0 or then.fullness != summary.fullness:   # below 0: the clock was set back
             return True
         if state in (BALANCED, STUCK):
             return _is_due_at_rest(then, summary, elapsed, retry_due)
@@ -167,7 +169,7 @@ class ClusterObserver:
         middle = median(steps) if steps else 0.0   # all OSDs alike: data grows or shrinks
         noise = sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2)
         # noise that has ended is forgotten within some rounds
-        self.noise = max(_FORGOTTEN * self.noise, noise)
+        self.noise = max(_NOISE_LEFT * self.noise, noise)
 
     def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
         """Takes a snapshot. Raises NotReady; after any failure the next round tries again."""
@@ -205,8 +207,8 @@ class ClusterObserver:
 
     def _with_osds_of_moves(self, view: ClusterView,
                             before: Optional[ClusterView]) -> ClusterView:
-        """Returns the view with how long clients wait at the OSDs of our moves, and with those of
-        these OSDs that run several backfills at a time."""
+        """Returns the view with figures of the OSDs of our moves: how long clients wait there, and
+        which of them run several backfills at a time."""
         osds = _osds_of_own_moves(view)
         found: Mapping[int, int] = {}
         if osds and before is not None:
@@ -267,7 +269,7 @@ class ClusterObserver:
 
     @property
     def own_pgids(self) -> FrozenSet[str]:
-        """Returns the PGs of our own moves that have not arrived: in the view, and as sent."""
+        """Returns the PGs of our own moves that have not arrived, pending or in the view."""
         found = set(self._pending.entries)
         if self.view is not None:
             for one in self.view.movements:
@@ -287,8 +289,8 @@ def _osds_of_own_moves(view: ClusterView) -> List[int]:
 
 def _is_due_at_rest(then: ClusterSummary, now: ClusterSummary, elapsed: float,
                     retry_due: bool) -> bool:
-    """Returns True if an idle cluster needs a new snapshot: anything but the time has changed, or a
-    plan may be made again."""
+    """Returns True if an idle cluster needs a new snapshot: the last one is old enough, and
+    anything except times has changed or a plan may be made again."""
     if elapsed < pace_seconds(now.fullness):
         return False
     same_times = now._replace(taken_at=then.taken_at, statistics_at=then.statistics_at)
@@ -338,7 +340,7 @@ def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:
 
 
 def copying_pgs(summary: ClusterSummary) -> int:
-    """Returns the number of PGs in a state of copying. They stay in it while a flag stops them."""
+    """Returns the number of PGs in a state of copying. PGs stay in it while a flag stops that."""
     return _count_pgs(summary, pg_states.COPIED)
 
 

@@ -94,8 +94,9 @@ def idle_code(census: Census, rest_code: str) -> str:
 
 def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPgs,
                    rest_code: str) -> Optional[Refusals]:
-    """Counts the checks that reject the shards of the fullest OSD, with the options of automatic
-    plans. Returns None if the bounds are unknown or the state's reason needs no counts."""
+    """Counts the checks that reject moves of the fullest OSD's shards, with the options of
+    automatic plans. Returns None if the bounds are unknown or the state's reason needs no
+    counts."""
     bounds = view.utilization_bounds
     fullest = fullest_osds(view, options.device_classes)
     if bounds is None or not fullest or rest_code not in COUNTED:
@@ -111,7 +112,7 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
-_NEAR = 0.01
+_USUAL_GAP = 0.01
 SAME = 0.0005   # utilizations that differ by less count as equal
 #: Added to a larger gap that is no more than one shard of the OSD.
 _WHOLE_SHARD = ", no more than one whole shard"
@@ -127,7 +128,7 @@ class BoundGap(NamedTuple):
     excess: float   # utilization above what whole shards explain; 0 or less if they explain it
     above: float    # utilization above the bound
     osd: int
-    device_class: str
+    device_class: str   # the name of the set
 
     def sentence(self, limited: bool = False) -> str:
         """Returns the gap for people. `limited`: the bound is that of moves of some pools alone."""
@@ -141,10 +142,11 @@ class BoundGap(NamedTuple):
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
                device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
-    """Returns the gap of each set whose bound is known, if the class of its fullest OSD is balanced
-    (None: all classes are).
+    """Returns the gap of each set whose bound is known.
 
-    The bound is computed as if shards could be split, so a gap of one shard is normal.
+    `device_classes`: the classes that are balanced, None for all. A set whose fullest OSD is of
+    another class is left out. The bound is computed as if shards could be split, so a gap of one
+    shard is normal.
     """
     if bounds is None:
         return []
@@ -164,7 +166,7 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bounds.highest[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
-        explained = max(_NEAR, mean_shard / osds[osd].size_bytes)
+        explained = max(_USUAL_GAP, mean_shard / osds[osd].size_bytes)
         found.append(BoundGap(above - explained, above, osd, name))
     return found
 
@@ -193,21 +195,21 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     sentence = shown.sentence(limited)
     if far.excess <= 0.0:
         said = f"{reason}; {sentence}"
-        if shown.above > _NEAR:
+        if shown.above > _USUAL_GAP:
             said += _WHOLE_SHARD
         stale = view.snapshot.stale_osds
         if stale and stale >= view.snapshot.alive:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
     code = codes.STALE_STATISTICS if waits_for else idle.code
-    if code == codes.BALANCED:   # it is not
+    if code == codes.BALANCED:   # it is not balanced
         code = codes.GRANULARITY
     refusals = counted(code)
     rejected = ""
     if refusals is not None:
         code = refusals.code
         rejected = refusals.sentence()
-    if code == codes.DRIFT and far.excess < _NEAR:   # a whole plan could lower it
+    if code == codes.DRIFT and far.excess < _USUAL_GAP:   # a whole plan could lower it
         return Verdict(code, f"{reason}; {sentence}", state=BALANCED)
     if code in codes.FOR_A_TIME:
         why = rejected

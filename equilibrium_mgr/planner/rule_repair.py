@@ -53,7 +53,7 @@ def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Le
     rules = [pool.rule]
     if options.rule_id is not None:
         rules.append(PlacementRule(snapshot.crush, snapshot.crush.rules[options.rule_id],
-                                   pool.size, pool.positional))
+                                   pool.size, pool.is_grouped))
     most = pool.size
     buckets_of: List[Mapping[int, int]] = []   # of each domain: OSD → bucket
     for rule in rules:

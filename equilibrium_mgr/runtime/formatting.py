@@ -11,10 +11,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
 #: Characters of a size as Ceph prints it; four digits take one more.
 _SIZE_WIDTH = 7
-#: Columns of a terminal: every screen fits in.
+#: Columns of a terminal, which every screen fits into.
 WIDTH = 80
-#: Commands of a shell; `freeze` returns EAGAIN (11) if it only has to wait. The second waits until
-#: the pins of the first are in the osdmap.
+#: Two equal commands of a shell. Each repeats `freeze` while it returns EAGAIN (11), which asks to
+#: try again. The second one ends when the pins of the first are in the osdmap.
 PINS = ("(until ceph equilibrium freeze; do [ $? = 11 ] && sleep 5 || exit; done)",) * 2
 _COMMAND = re.compile("'ceph [^']*'")
 _NO_BREAK = "\0"
@@ -93,7 +93,7 @@ def named_osds(osds: Sequence[int], most: int) -> str:
 
 def format_duration(seconds: Optional[float]) -> str:
     """Returns a time in its two largest adjacent units, the second with two digits: '3h00m'; below
-    a minute '59s'."""
+    a minute '59s'; '' for None."""
     if seconds is None:
         return ""
     left = int(max(0.0, seconds))
@@ -124,11 +124,11 @@ def format_local(epoch_seconds: float) -> str:
 def wrap(label: str, text: str, indent: int = 13) -> List[str]:
     """Returns lines of at most WIDTH characters: the label, and the text with a hanging indent.
 
-    A command that fits in a line is not broken, so that people can paste it; nor is a longer word.
-    The commands of a freeze follow as a block.
+    A command that fits in a line is not broken, so that people can paste it. Only a word that is
+    longer than a line makes a line longer. The commands of a freeze follow as a block.
     """
     def unbroken(command: Match[str]) -> str:
-        """Returns a command, with spaces that do not break if it fits in a line."""
+        """Returns a command; if it fits in a line, with spaces at which lines do not break."""
         fits = len(command[0]) < WIDTH - indent   # a comma follows
         return command[0].replace(" ", _NO_BREAK) if fits else command[0]
     lines = textwrap.wrap(
@@ -150,7 +150,8 @@ def pasted(commands: Sequence[str]) -> List[str]:
 
 
 def _block(text: str) -> List[str]:
-    """Returns the commands of a sentence as a block to paste, if they include a freeze."""
+    """Returns the commands of a sentence as a block to paste, if they are those of a freeze: the
+    first sets norebalance. Returns no lines for other sentences."""
     commands: List[str] = []
     for command in _COMMAND.findall(text):
         commands += PINS if command == "'ceph equilibrium freeze'" else [command[1:-1]]

@@ -17,7 +17,8 @@ class JobRunner(Protocol):
     """Runs jobs in the background: in the mgr in a thread, in the simulated mgr inline."""
 
     def submit(self, name: str, job: Job, first: bool = False) -> None:
-        """Queues a job, in front of those that are not `first` if it is. `name` is for the log."""
+        """Queues a job. A `first` job runs before all queued jobs that are not. `name`: for the
+        log."""
 
     def wait(self, seconds: float, /) -> bool:
         """Waits in the running job; returns False at once if the module shuts down."""
@@ -26,7 +27,7 @@ class JobRunner(Protocol):
         """Runs the queued jobs, if no thread does so."""
 
     def stop(self) -> None:
-        """Ends the running job's waits and drops the others."""
+        """Ends the waits of the running job, and drops the jobs that are queued."""
 
 
 class JobThread:
@@ -69,7 +70,7 @@ class JobThread:
             self._thread = None
 
     def _run(self) -> None:
-        """Runs jobs until the row without one."""
+        """Runs the queued jobs until it meets the row without a job."""
         while True:
             _, _, name, job = self._queue.get()
             if job is None:

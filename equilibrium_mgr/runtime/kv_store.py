@@ -3,8 +3,8 @@
 The monitor silently drops a value above its limit, while the mgr's own cache still shows it. A
 value that is too large is lost at the next failover. So the buffer never writes one.
 
-Every write waits for a monitor. So the balancing loop puts values during a round and writes them
-before a batch and at its end, only if they differ from the stored ones.
+Every write waits for a monitor. So the balancing loop only puts values during a round. It writes
+them before a batch and at the end of the round, if they differ from the stored ones.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from typing import Any, Dict, List, Mapping, Optional, Protocol, Union
 MAX_VALUE_BYTES = 65_536
 #: The limit of one part of a packed plan.
 MAX_PART_BYTES = 60_000
-#: The limit of the JSON of a list that is cut if it grows too long. The value has other fields of
-#: its key, and the version, in addition.
+#: The limit of the JSON of a list whose oldest entries are dropped if it grows too long. The stored
+#: value has other fields and the version in addition.
 MAX_LIST_BYTES = 50_000
 
 
@@ -46,7 +46,7 @@ _LARGEST = 2.0 ** 63
 def _number(text: str) -> Union[int, float, None]:
     """Returns a stored number; None if it is larger than any that the module writes.
 
-    Its conversion would raise OverflowError.
+    Code that reads the value may convert such a number, which can raise OverflowError.
     """
     value = float(text)
     if not -_LARGEST < value < _LARGEST:
@@ -100,8 +100,8 @@ class BufferedKvStore:
         return list(self._kv.get_store_prefix(prefix))
 
     def put(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """Sets the value that `flush` writes; None deletes the key. Logs a value that is too
-        large."""
+        """Sets the value that `flush` writes; None deletes the key. A value that is too large is
+        logged and not written."""
         if value is None:
             self._pending[key] = None
             return
@@ -113,7 +113,8 @@ class BufferedKvStore:
         self._pending[key] = text
 
     def write(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
-        """Writes a value at once. If that raises, an earlier value to write stays."""
+        """Writes a value at once, and all values from `put`. If that raises, `flush` writes the
+        values from `put` later, but not this one."""
         before = dict(self._pending)
         try:
             self.put(key, value)

@@ -5,7 +5,7 @@ A long loop calls `give_way` between slices of work of a few milliseconds, or go
 `piecewise`. The effect depends on the thread: nothing, or a function that `giving_way` has bound to
 it. The same work with the same input has the same result either way, unless it has to end early.
 
-From Ceph 20 on modules share a garbage collector as well. That one is left alone.
+From Ceph 20 on modules share a garbage collector as well. The module does not touch its settings.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _Key = TypeVar("_Key")
 _YIELD_EVERY_SECONDS = 0.001
 _YIELD_SECONDS = 0.0001
 
-_RELEASED_A_PIECE, _GROUPED_A_PIECE = 10_000, 2000   # between two `give_way`: a millisecond
+#: Items between two calls of `give_way`: about a millisecond.
+_RELEASED_A_PIECE, _GROUPED_A_PIECE = 10_000, 2000
 
 #: Called with the moves found so far; yields, and returns whether the work may go on.
 AskToGoOn = Callable[[int], bool]
@@ -50,12 +51,13 @@ class TimeSlice:
         self._last = monotonic()
 
     def __call__(self, _moves: int) -> bool:
-        """Yields if it is due; never asks the work to end."""
+        """Yields if a millisecond has passed. Returns True: the work never has to end early."""
         self.yield_if_due()
         return True
 
     def yield_if_due(self) -> bool:
-        """Releases the lock if the last time was a millisecond ago; returns True if so."""
+        """Releases the lock if the last release was at least a millisecond ago; returns True if
+        so."""
         if self._monotonic() - self._last < _YIELD_EVERY_SECONDS:
             return False
         self._sleep(_YIELD_SECONDS)
@@ -83,8 +85,8 @@ def give_way(moves: int = 0) -> bool:
     """Lets other threads run; called between two slices of work. `moves`: the moves that a search
     has found so far, for reports on progress.
 
-    Returns False, from then on, if the caller has to end with its present result. Work that cannot
-    end early ignores that.
+    Returns False if the caller has to end with its present result, and so does each later call.
+    Work that cannot end early ignores that.
     """
     ask = _thread.ask
     if ask is None:

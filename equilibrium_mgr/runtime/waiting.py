@@ -1,7 +1,7 @@
 """Waits of some seconds on a clock that can be set back.
 
-The wall clock jumps when it is corrected. A wait until a point in time that is then an hour away
-would take an hour too long; this one begins again at most.
+The wall clock jumps when it is corrected. If it is set back by an hour, a wait until a point in
+time takes an hour too long. A WaitTimer only begins its wait again.
 
 Also waits between attempts that fail: twice as long each time, up to a limit.
 """
@@ -29,12 +29,12 @@ class WaitTimer:
 
     def seconds_left(self, now: float, most: float = inf) -> float:
         """Returns the seconds that are left; ends the wait if it is over. `most`: the present limit
-        of the whole wait."""
+        of the whole wait, in seconds."""
         began = self._began
         if began is None:
             return 0.0
         left = max(0.0, min(self._seconds, most) - max(0.0, now - began))
-        if self._began is began:   # else another thread has just begun a wait
+        if self._began is began:   # else another thread has just begun or ended a wait
             self._began = min(began, now) if left > 0.0 else None
         return left
 

@@ -39,7 +39,7 @@ class SnapshotBuilder:
 
     _crush_version: Optional[int] = None
     _crush: Optional[CrushHierarchy] = None
-    _placement: Optional[PlacementRules] = None   # of the last check of placements
+    _placement: Optional[PlacementRules] = None   # input of the last check of placements
 
     def __init__(self) -> None:
         self._pools = PoolReader()
@@ -195,8 +195,8 @@ class _MoveCheck:
         self._pinned = look.pinned
         has_statistics = look.with_statistics
         osds = look.osds
-        #: OSDs whose usage is unknown, so that a move is unknown as well. An OSD that is out is
-        #: meant to hold nothing, and the mgr shows zeros for it.
+        #: OSDs whose usage is unknown, and so is the effect of a move. An OSD that is out is meant
+        #: to hold nothing, and the mgr shows zeros for it.
         self._awaited = frozenset([osd for osd in osds.keys() - has_statistics
                                    if not look.is_out(osd)])
         #: OSDs whose omap cannot be distinguished from RocksDB's own files.
@@ -218,6 +218,7 @@ class _MoveCheck:
         if not self._awaited.isdisjoint(up):
             return reasons.OSD_NOT_REPORTED
         untrusted = reasons.untrusted_state(state)
+        # a nearfull OSD has to get rid of its shards, even if their omap is unknown
         if untrusted or self._small.isdisjoint(up) or not self._nearfull.isdisjoint(up):
             return untrusted
         if shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes:
@@ -259,8 +260,8 @@ def _fault(pool: Pool, up: Osds, raw: Optional[Osds]) -> Optional[Immovable]:
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]
                      ) -> Dict[str, Immovable]:
-    """Returns pgid → reason, for PGs whose OSDs somebody else has set, or whose primary if the
-    order of their OSDs matters."""
+    """Returns pgid → reason, for PGs with a full pg_upmap. Also for PGs with a pg_upmap_primary, if
+    the order of their OSDs matters."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
         pool = pools.get(pool_of(entry["pgid"]))

@@ -19,8 +19,8 @@ from .pg_states import ACTIVE, BACKFILL, CLEAN, DEGRADED, STALE, UNDERSIZED
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
 _PG_TEMP_SECONDS = 20.0
-#: A PG publishes its state within seconds of peering. After this many seconds a report counts
-#: although it was old when the up set changed, and after the longer time any report does.
+#: A PG publishes its state within seconds of peering. After this many seconds a report counts if it
+#: is newer than the last reading in which the PG was clean, and after the longer time any report.
 _PEERED_SECONDS = 120.0
 _ANY_REPORT_SECONDS = 600.0
 
@@ -28,7 +28,7 @@ Osds = Tuple[int, ...]
 
 
 class _UncleanPg(NamedTuple):
-    """A PG that no new report has shown clean since its up set changed."""
+    """A PG that no report has shown clean since its up set changed."""
 
     holders: Osds          # OSDs that held its shards when it was last clean
     last_clean_epoch: int  # osdmap epoch of the last reading in which it was clean
@@ -75,7 +75,7 @@ class InFlightTracker:
     #: OSDs that have another disk since the last reading: they hold nothing
     _replaced: FrozenSet[int]
 
-    _settled_at = 0.0   # when PGs remapped before the first reading have peered
+    _settled_at = 0.0   # when PGs remapped before the first reading have peered, since the epoch
 
     def __init__(self) -> None:
         self._last = _NOTHING
@@ -83,7 +83,7 @@ class InFlightTracker:
         self._last_disks: Dict[int, str] = {}   # of the last reading
 
     def begin(self, reading: Reading, osds: Mapping[int, Osd]) -> None:
-        """Starts a reading. Forgets the records of a round that failed before its `end`."""
+        """Starts a reading. Forgets the records of a reading that failed before its `end`."""
         self._reading = reading
         self._still_unclean = {}
         self.lacking, self.only_moving = Counter(), Counter()
@@ -124,7 +124,7 @@ class InFlightTracker:
     def locate(self, pg: PgContext) -> Tuple[Osds, bool]:
         """Returns (OSDs that hold the shards of a PG, True if only OSDs that serve it are certain).
 
-        If nothing moves the OSDs are the very tuple of the up set. Counts missing copies.
+        If nothing moves the OSDs are the very tuple of the up set. Counts a PG that lacks copies.
         """
         up = pg.up
         state = pg.record.state
@@ -149,8 +149,8 @@ class InFlightTracker:
 
     def _locate_unclean(self, pg: PgContext, unclean: _UncleanPg, has_reported: bool,
                         has_hole: bool) -> Osds:
-        """Returns the OSDs that hold the shards of a PG that may move, and counts missing
-        copies."""
+        """Returns the OSDs that hold the shards of a PG that may move, and counts the PG if it
+        lacks copies."""
         up = pg.up
         state = pg.record.state
         holders = _present_holders(pg, unclean.holders, self._alive)
@@ -257,10 +257,11 @@ class InFlightTracker:
         """Returns the holders of a PG that no reading has shown clean.
 
         These are the OSDs that serve it. A new OSD that does not serve yet is replaced by the
-        source of its upmap item, which keeps its copy until the PG is clean. An old item names an
-        OSD that holds nothing. If copies are missing, the new OSD has most likely lost its own. The
-        same holds for a backfill, because an OSD that the PG leaves would serve it. Exceptions are
-        the PGs that the last mgr has `sent`.
+        source of its upmap item, which keeps its copy until the PG is clean.
+
+        There is no replacement if copies are missing: then the item is most likely old, and the new
+        OSD has lost its copy. Nor in a backfill, because an OSD that the PG leaves would serve it.
+        Exceptions are the PGs that the last mgr has `sent`: their items are new.
         """
         state = pg.record.state
         up = pg.up

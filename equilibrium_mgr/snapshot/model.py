@@ -61,7 +61,7 @@ class Osd(NamedTuple):
     least_residual_bytes: int = 0   # its lower bound, if all shards are there that may be there
     drained: bool = False   # an operator wants all shards off it (`drain add`)
     size_factor: float = 1.0     # bytes of shards, as a ratio of their usual bytes
-    device: Tuple[int, int] = (0, 0)   # size and used bytes of the device, if that is not 1
+    device: Tuple[int, int] = (0, 0)   # its size and used bytes if size_factor is not 1
     uuid: str = ""                     # of its disk; a replaced one has another
     pg_shards: int = 0   # that it reports, those that come or that it still deletes included
     padding_bytes: int = 0   # of residual_bytes: allocated in addition to the stored data
@@ -175,7 +175,7 @@ class Pool(NamedTuple):
     #: OSD id → bytes of its shards there, as a ratio of the OSD's size_factor
     osd_ratios: Mapping[int, float] = {}
     min_size: int = 1   # shards without which a PG serves no client
-    positional: bool = False   # a code such as lrc: neighboring positions have their own bucket
+    is_grouped: bool = False   # a code such as lrc: neighboring chunks have a bucket of their own
     #: number of a PG → why a step of pg_num or pgp_num will change it; empty without steps
     touched: Mapping[int, Immovable] = {}
     stepped_at: float = inf   # first reading with these pg_nums, seconds since the epoch
@@ -190,7 +190,8 @@ class Pool(NamedTuple):
 
     @property
     def chunks(self) -> int:
-        """Returns into how many parts the bytes of clients are divided."""
+        """Returns the number of PGs times data shards, among which the bytes of clients are
+        divided."""
         return self.pg_num * self.data_shards
 
     @property
@@ -241,7 +242,7 @@ class Pg(NamedTuple):
 
     pgid: str
     pool: int
-    raw: Tuple[int, ...]
+    raw: Tuple[int, ...]       # what CRUSH gives without upmap items
     up: Tuple[int, ...]
     acting: Tuple[int, ...]
     shard_bytes: int           # of its mean shard on a usual OSD
@@ -261,7 +262,7 @@ class Pg(NamedTuple):
 
 
 class SnapshotPgs(Dict[str, Pg]):
-    """Has the PGs by pgid, and those that move."""
+    """Has the PGs by pgid; `moving` has those that move."""
 
     moving: Mapping[str, Pg] = {}
 
@@ -319,7 +320,7 @@ class Snapshot(NamedTuple):
         return found is None or not found.is_in or found.reweight <= 0.0
 
     def in_flight(self) -> Mapping[str, Pg]:
-        """Returns the PGs whose data is not (yet) on the OSDs of `up`."""
+        """Returns the PGs whose data is not on the OSDs of `up` yet, by pgid."""
         if isinstance(self.pgs, SnapshotPgs):
             return self.pgs.moving
         return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
@@ -449,7 +450,7 @@ NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 
 
 class PlacementRules(NamedTuple):
-    """The input of the check of all PGs' placements, in addition to their up sets and items.
+    """Beside up sets and upmap items, all that the check of the PGs' placements depends on.
 
     The builder checks all PGs again after one of the rare changes of these.
     """

@@ -68,7 +68,7 @@ def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, 
         if min(densities) >= _LEAST_ALIKE * max(densities):
             continue   # in nearly all clusters
         crush_shares = _crush_shares(members)
-        usual = max([d.reweight for d in members])   # 1 means untouched, by however few
+        usual = max([d.reweight for d in members])   # even if only few OSDs have it
         for device in members:
             by_reweight = min(1.0, device.reweight / usual)
             by_crush = crush_shares.get(device.osd, 1.0)
@@ -96,7 +96,7 @@ def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
 
 
 def subtract_shards(used: Dict[int, int], pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> None:
-    """Takes the shards of up sets off the bytes of OSDs, of those that are in `used`."""
+    """Subtracts the shards of up sets from `used`, which has bytes for some of the OSDs."""
     for pg in piecewise(pgs, _PGS_A_PIECE):
         pool = pools[pg.pool]
         for osd in pg.up:

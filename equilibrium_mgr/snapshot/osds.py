@@ -32,8 +32,8 @@ _Tied = Mapping[FrozenSet[int], Tuple[int, str]]
 def map_fields(osd_map: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns the fields of a snapshot that an osdmap dump has as they are.
 
-    A full ratio of 0 counts as Ceph's default for it. For backfillfull_ratio that is 0.85, because
-    an OSD never takes it for less than nearfull_ratio.
+    A nearfull_ratio or full_ratio of 0 counts as Ceph's default. A backfillfull_ratio of 0 counts
+    as 0.85, because an OSD never takes it for less than nearfull_ratio.
     """
     get = osd_map.get
     flags = get("flags", "").split(",")
@@ -95,7 +95,8 @@ def name_sets(osds: Mapping[int, Osd], crush: CrushHierarchy,
 
     OSDs are in one set if pools may place the same bytes on either. `pool_bytes`: pool id → bytes
     of one shard of each PG. The name of a set is its device classes. If several sets have these
-    classes, it includes the narrowest take of a rule that reaches most of the set.
+    classes, it includes the narrowest take of a rule that reaches most of the set. OSDs of such
+    classes that no rule reaches are named `CLASS (no pool)`.
     """
     tied = _tied_osds(crush, pools, pool_bytes)
     sets = _find_sets(osds, tied)
@@ -129,7 +130,10 @@ def _tied_osds(crush: CrushHierarchy, pools: Mapping[int, Pool],
 
 
 def _find_sets(osds: Mapping[int, Osd], tied: _Tied) -> List[AbstractSet[int]]:
-    """Returns the sets of OSDs that many bytes may be on alike, those with most bytes first."""
+    """Returns the sets: pools may place many of the same bytes on any OSD of one set.
+
+    A take that places more bytes is considered first.
+    """
     total = sum([count for count, _ in tied.values()])
     sets: List[AbstractSet[int]] = []
     by_bytes = sorted(tied.items(), key=lambda entry: (-entry[1][0], entry[1][1]))

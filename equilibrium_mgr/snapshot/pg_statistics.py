@@ -1,8 +1,8 @@
 """Statistics of every PG, kept up to date between the rare full readings.
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so the gateway reads
-it about hourly. In between `pg_progress` has the bytes, state and recovered bytes of each PG.
-`pool_stats` has the present objects and omap of each pool, and the copies that it lacks.
+it once an hour at most. In between `pg_progress` has the bytes, state and recovered bytes of each
+PG. `pool_stats` has the present objects and omap of each pool, and the copies that it lacks.
 
 Objects and omap of a pool are apportioned to its PGs. A PG without figures gets them by its bytes:
 its OSDs had not reported at the last full reading, or the pool was split or merged since. Other PGs
@@ -78,8 +78,10 @@ class _PoolSums:
         counts = [_count(totals, name) for name in _FIGURES]
         self.has_grown = counts[0] > objects
         shares = [count / max(1, self.weight) for count in counts]
+        # new objects × old bytes
         came = max(0.0, shares[0] * self.known_weight - objects) * num_bytes
-        as_large = self.came_weight * objects   # new bytes, if the new objects are as large
+        # the same as `came` if the new objects are as large as the old ones
+        as_large = self.came_weight * objects
         bytes_tell = came > 0.0 and _AS_LARGE * as_large <= came <= as_large / _AS_LARGE
         for name, share, had in zip(_FIGURES, shares, self.had):
             known = share * self.known_weight

@@ -61,8 +61,8 @@ class PoolReader:
                 data_shards, reason = _data_shards(profile)
             key = (number, *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
-            positional = erasure and profile.get("plugin") not in _ALIKE
-            rule, rule_reason = self._rule(crush, rule_id, size, positional)
+            is_grouped = erasure and profile.get("plugin") not in _ALIKE
+            rule, rule_reason = self._rule(crush, rule_id, size, is_grouped)
             has_flag = "ec_optimizations" in str(dump.get("flags_names", ""))
             pools[number] = Pool(
                 id=number,
@@ -79,17 +79,17 @@ class PoolReader:
                 stepped_at=steps[key],
                 is_optimized=erasure and (has_flag or bool(nonprimary_shards(dump))),
                 min_size=int(dump.get("min_size", 1)),
-                positional=positional)
+                is_grouped=is_grouped)
         self._steps = steps
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
-              positional: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
+              is_grouped: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
         """Returns (the rule of a pool, why there is none); one of them is None."""
-        key = (rule_id, size, positional)
+        key = (rule_id, size, is_grouped)
         try:
             if key not in self._rules:
-                self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, positional)
+                self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, is_grouped)
             return self._rules[key], None
         except UnsupportedRule as unsupported:
             return None, reasons.rule_not_supported(str(unsupported))
@@ -143,7 +143,7 @@ def merge_target(ps: int) -> int:
 
 
 def _next_child(ps: int, least: int) -> int:
-    """Returns the lowest number, and at least `least`, of a PG that is merged into this one."""
+    """Returns the lowest number, of those from `least` on, of a PG that is merged into this one."""
     bit = 1 << ps.bit_length()
     while ps + bit < least:
         bit <<= 1

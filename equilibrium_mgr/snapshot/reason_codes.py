@@ -21,7 +21,7 @@ GRANULARITY = "granularity"             # a whole shard is larger than the diffe
 MIN_GAIN = "min_gain"                   # the other moves gain less than the option min_gain
 DRIFT = "drift"                         # the drift since the last plan is not worth its bytes
 UPMAP_ITEMS = "max_upmap_items"         # the osdmap must not have more pairs of upmap items
-PG_COUNT = "pg_count"                   # the OSD would be near the PG count at which it withholds
+PG_COUNT = "pg_count"                   # the OSD would have nearly so many PGs that it withholds
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
 POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it out
 OSD_EXCLUDED = "osd_excluded"           # filters leave the OSD out, or spare it
@@ -110,9 +110,9 @@ class Reason(NamedTuple):
     kind: str = TROUBLE
     option: str = ""      # of the limit, if it is always the same
     sentence: str = ""    # why a change waits, if it is always the same
-    waits_for: str = ""   # as in "14 shards wait for ..."; if empty, because of the sentence
-    counted: str = ""     # of pairs of a shard and a target, in `explain`
-    clause: str = ""      # of targets that it rejects
+    waits_for: str = ""   # follows "14 shards wait"; if empty, "because" and the sentence do
+    counted: str = ""     # why pairs of a shard and a target are rejected, in `explain`
+    clause: str = ""      # the same, with the targets as the subject
     stuck: str = "no other OSD may take them"   # why shards cannot leave an OSD
 
 

@@ -49,7 +49,7 @@ def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
     found = {tuple(up)}
     for number in range(len(items) - 1, -1, -1):
         source, target = items[number]
-        # Ceph has perhaps skipped the pair, if its source is there or another pair brings it
+        # Ceph has perhaps skipped the pair, if its source is there or an earlier pair replaces it
         is_brought = source in [other for other, _ in items[:number]]
         skipped = {one for one in found if is_brought or source in one}
         applied = [one for one in found if target in one and source not in one]

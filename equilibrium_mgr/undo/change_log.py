@@ -47,25 +47,26 @@ class ChangeRow(NamedTuple):
 
     @property
     def cancels_withheld(self) -> bool:
-        """True if the row cancels a move because an OSD withheld the PG: `undo` must not repeat
-        that move."""
+        """Returns True if the row cancels a move because an OSD withheld the PG: `undo` must not
+        repeat that move."""
         return self.kind == CANCEL and not self.plan
 
 
 class ChangeLog:
-    """Used under the journal's lock. Any thread may call the methods that only read."""
+    """Keeps the rows. The journal holds its lock while it changes them; any thread may call the
+    methods that only read."""
 
     def __init__(self, store: BufferedKvStore) -> None:
         self._store = store
         self._parts: Mapping[int, str] = {}   # number → packed rows, in order; replaced whole
         self._batch = 0        # rows at the end that are being sent
         self._batch_part = 0   # number of the part that was the last before them
-        self._sent_at: Optional[float] = None   # when that began
+        self._sent_at: Optional[float] = None   # when the batch began; None if none is sent
         #: of the osdmap after the last batch; 0 if a former mgr has sent that
         self.epoch = 0
 
     def is_sending(self, now: float) -> bool:
-        """True while a batch is on its way to the monitors."""
+        """Returns True while a batch is on its way to the monitors."""
         if self._sent_at is None:
             return False
         return 0.0 <= now - self._sent_at < _SENDING_SECONDS
@@ -83,7 +84,8 @@ class ChangeLog:
     def newest_first(self, named: AbstractSet[str]) -> Iterator[ChangeRow]:
         """Yields the rows of all parts in which one of these PGs, plans or kinds is named.
 
-        A part is unpacked when its turn comes. The caller may remove names; without any this ends.
+        A part is unpacked when its turn comes. The caller may remove names: once none is left, the
+        iteration ends after the present part.
         """
         for part in self._newest_parts():
             if not named:
@@ -95,12 +97,13 @@ class ChangeLog:
 
     @property
     def is_empty(self) -> bool:
-        """True if the log has no row: nothing was sent, or not kept."""
+        """Returns True if the log has no row: nothing was sent, or its rows were not kept."""
         return not self._parts
 
     @property
     def first_known(self) -> Optional[ChangeRow]:
-        """The oldest row if older ones have been dropped, perhaps of the same episode."""
+        """Returns the oldest row if older ones have been dropped, else None. Those may have been of
+        the same episode."""
         parts = self._parts
         if min(parts, default=1) > 1:
             for part in parts.values():
@@ -109,7 +112,8 @@ class ChangeLog:
         return None
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
-        """Adds the rows of a batch that is about to be sent. The store's `flush` writes them."""
+        """Adds the rows of a batch that is about to be sent, and drops the oldest parts if there
+        are too many. The store's `flush` writes that."""
         self._sent_at, self._batch = now, len(rows)
         self._batch_part = max(self._parts, default=1)
         self._add(rows)

@@ -25,8 +25,8 @@ _PGS_A_PIECE = 40
 class Obstacle(str):
     """Why a PG's items cannot be restored."""
 
-    command: str   # that removes the obstacle, without the OSD
-    osd: Optional[int]   # that is the obstacle
+    command: str   # that removes the obstacle; `osd` is its argument, if it is known
+    osd: Optional[int]   # the OSD that is the obstacle
 
     def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
         """Returns a text with both attributes."""
@@ -49,7 +49,8 @@ class UndoResult(NamedTuple):
 
     @property
     def onto_drained(self) -> bool:
-        """True if a PG would return to an OSD that is being drained, which sends it away again."""
+        """Returns True if a PG is left out because it would return to an OSD that is being
+        drained."""
         return DRAINED in [reason for _, reason in self.not_restored]
 
 

@@ -213,10 +213,10 @@ def _with_rules(pools: Mapping[int, Pool], crush: CrushHierarchy) -> Dict[int, P
     found = dict(pools)
     for pool in pools.values():
         if pool.rule is not None:
-            key = pool.rule_id, pool.size, pool.positional
+            key = pool.rule_id, pool.size, pool.is_grouped
             if key not in rules:
                 rules[key] = PlacementRule(
-                    crush, crush.rules[pool.rule_id], pool.size, pool.positional)
+                    crush, crush.rules[pool.rule_id], pool.size, pool.is_grouped)
             found[pool.id] = pool._replace(rule=rules[key])
     return found
 

@@ -76,7 +76,7 @@ def with_spread_classes(tree: Dict[str, Any]) -> Dict[int, str]:
 
 def canonical(up: Tuple[int, ...], rule: PlacementRule) -> Tuple[Any, ...]:
     """In replicated pools only the set of each take block counts."""
-    if rule.positional:
+    if rule.is_grouped:
         return up
     return tuple(frozenset(block.members(up)) for block in rule.blocks)
 

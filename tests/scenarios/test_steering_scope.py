@@ -174,10 +174,10 @@ def test_a_change_while_a_plan_is_made_is_not_forgotten(session: Session) -> Non
         trigger.observe(snapshot, topology, 1000.0 + moment)
     trigger.begin_plan(settings, snapshot)
     trigger.observe(snapshot, "changed again", 1040.0)
-    trigger.is_planned(plan, snapshot, 1045.0)
+    trigger.take_up(plan, snapshot, 1045.0)
     assert trigger.is_due(settings, 1070.0)
     trigger.begin_plan(settings, snapshot)
-    trigger.is_planned(plan, snapshot, 1075.0)
+    trigger.take_up(plan, snapshot, 1075.0)
     assert not trigger.is_due(settings, 1200.0)
 
 

@@ -135,7 +135,7 @@ class BlockLayout:
         for domain, buckets, siblings in self._levels():
             shards = domain.shards_per_bucket
             rest = self.block.positions % shards
-            if rest and not self.rule.positional:
+            if rest and not self.rule.is_grouped:
                 break   # a bucket in use is not full
             if siblings and (shards == 1 or rest == 1):
                 break   # a shard that is alone in its bucket may go to a free one

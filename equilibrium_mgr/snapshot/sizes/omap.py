@@ -21,10 +21,10 @@ from ..model import PgRecord
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
 #: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).
 REPORTED_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
-#: An object has at most this many times the mean of the pool. If more is left for the PGs without a
-#: figure, other PGs have probably grown since their deep scrubs.
+#: Objects of PGs without a figure get at most this many times the mean of the pool. If more is left
+#: for them, other PGs have probably grown since their deep scrubs.
 _MOST_OF_MEAN = 4.0
-#: Known omap above this ratio of a PG's bytes is much of it.
+#: The omap of a PG is much if it is more than this ratio of the PG's bytes of data.
 MUCH_OMAP_RATIO = 0.1
 #: Omap is much of a PG if more than this ratio of its objects have any. The second ratio is for
 #: releases that report it late: no later plan corrects a mistake there. An RBD image has one or two
@@ -72,9 +72,9 @@ class OmapSums:
     def estimate(self, allocated: int, kept: Optional[OmapEstimate],
                  reported_late: bool) -> OmapEstimate:
         """Returns the estimate for the PGs. `allocated`: raw bytes by the pool's statistics;
-        `kept`: the last estimate, which stays between the bounds while copies move."""
-        # an object of a PG without a figure has as much as others, and the rest of the pool's
-        # figure in addition
+        `kept`: the last estimate, which is kept between two bounds while copies move."""
+        # PGs without a figure have the rest of the pool's figure, if that gives their objects as
+        # much as others have; else all PGs count by one ratio
         reported = self._reported_bytes
         objects = self._objects
         mean = reported / max(1, self._reported_objects)

@@ -12,7 +12,8 @@ predicted, and each reading shows how much is left to move.
 
 If no OSD clearly differs there are no factors.
 
-Also computes the sizes of the shards of an EC-optimized pool by position, from its mean object.
+Also computes the sizes by position of the shards of an EC-optimized pool (allow_ec_optimizations),
+from the mean object of the pool.
 
 Without that flag all shards of a PG are equally large. With it (since Ceph 20) an object's bytes
 fill chunk after chunk, without padding in its last stripe. Parity is as large as the first shard,

@@ -88,7 +88,8 @@ class _OsdSums:
     def __init__(self) -> None:
         self.whole: Dict[int, float] = defaultdict(int)    # shards that are certainly there
         self.may: Dict[int, float] = defaultdict(int)      # shards that may be there in part
-        self.change: Dict[int, float] = defaultdict(int)   # shards of its future, less the whole
+        #: of PGs that move: the shards that it will have, less those that are certainly there
+        self.change: Dict[int, float] = defaultdict(int)
         self.undeleted: Dict[int, float] = defaultdict(int)   # shards that it may still delete
 
     @property
@@ -154,7 +155,7 @@ class SizeModel:
     _osds: Dict[int, _OsdSums]
 
     _last: Optional[Look] = None
-    _renumbered_at = -inf   # when PGs were split, merged, made or deleted
+    _renumbered_at = -inf   # when PGs were last split, merged, made or deleted
 
     def __init__(self) -> None:
         self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, if not 1
@@ -201,8 +202,7 @@ class SizeModel:
                  acting: Sequence[int]) -> Tuple[ShardInput, Optional[Immovable]]:
         """Returns (input of a PG, why its size is not known or None).
 
-        An OSD that has not reported makes its PGs unknown, not empty: they count as the mean of
-        their pool.
+        A PG that no OSD has reported is unknown, not empty: it counts as the mean of its pool.
         """
         number = pool.id
         if record.is_unknown:
@@ -251,7 +251,7 @@ class SizeModel:
         return self._parts(shard, position + 1)[position]
 
     def _parts(self, shard: ShardInput, count: int) -> List[float]:
-        """Returns the data of a PG's shards at the first positions, so many as `count`."""
+        """Returns the data of a PG's shards at the first `count` positions."""
         data = max(0, shard.data_bytes)
         parts: List[float] = [data] * count
         for position, ratio in enumerate(self._positions.get(shard.pool, ())[:count]):
@@ -567,7 +567,8 @@ class SizeModel:
     def _fit_classes(self, look: Look) -> None:
         """Fits the factors of each class to its OSDs without traffic.
 
-        If these are fewer than half, keeps the last factors, or uses all OSDs if there are none.
+        If these are fewer than half, a class keeps its last factors. Without last factors all its
+        OSDs are used.
         """
         rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = defaultdict(list)
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
@@ -631,7 +632,7 @@ class SizeModel:
         return found
 
     def _fit_size_factors(self, metadata: Mapping[int, float]) -> Mapping[int, float]:
-        """Returns OSD id → the factor of its mean pool, for OSDs with a factor in any pool."""
+        """Returns OSD id → the mean factor of its shards, for OSDs with a factor in any pool."""
         found: Dict[int, float] = {}
         for osd in set().union(*self._factors.values()).intersection(self._osds):
             total = taken = 0.0
@@ -774,7 +775,8 @@ class SizeModel:
         """Returns the bytes of omap of a PG, the mean of its pool if it reports none, 0 if the PG
         is gone.
 
-        Clients have written omap since its deep scrub only to its present OSDs.
+        The smaller of two figures counts: what clients have written since the deep scrub went only
+        to the present OSDs.
         """
         if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
             return 0
@@ -784,7 +786,7 @@ class SizeModel:
 
 
 def _trim(rows: Dict[int, List[_T]], osds: Collection[int]) -> None:
-    """Forgets all but the last rows of each OSD, and OSDs that are gone."""
+    """Keeps only the last _MOST_LEFT rows of each OSD, and forgets OSDs that are gone."""
     for osd in list(rows):
         del rows[osd][:-_MOST_LEFT]
         if osd not in osds:
@@ -792,7 +794,7 @@ def _trim(rows: Dict[int, List[_T]], osds: Collection[int]) -> None:
 
 
 def _is_recent(now: float, then: float, seconds: float = _REPORTED_SECONDS) -> bool:
-    """Returns True within so many seconds, unless the clock was set back."""
+    """Returns True if `then` is less than so many seconds ago, and not in the future."""
     return 0.0 <= now - then < seconds
 
 
@@ -800,10 +802,10 @@ def _may_be_partial(look: Look, pgid: str, came: Tuple[float, int]) -> bool:
     """Returns True while an OSD may not have reported a shard that has come, or while the PG has
     not reported since. An idle PG often has nothing to report."""
     then, epoch = came
-    has_reported = not 0 < look.record(pgid).reported_epoch < epoch
-    seconds = _LATEST_SECONDS
-    if has_reported:
-        seconds = _REPORTED_SECONDS
+    is_older_report = 0 < look.record(pgid).reported_epoch < epoch   # 0: unknown
+    seconds = _REPORTED_SECONDS
+    if is_older_report:
+        seconds = _LATEST_SECONDS
     return _is_recent(look.reading.taken_at, then, seconds)
 
 
