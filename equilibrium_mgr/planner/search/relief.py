@@ -36,7 +36,7 @@ class OverfullOsd(NamedTuple):
 
 
 class TooManyShards(NamedTuple):
-    """Asks for an OSD with fewer shards of one group, or with fewer other bytes."""
+    """Asks for an OSD with fewer shards of one group, or with more free bytes for each of them."""
 
     group: int
     max_pressure: float         # allowed shards of the group per free byte
@@ -374,7 +374,8 @@ class Relief:
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
                 source: int) -> Optional[Tuple[float, ShardMove]]:
-        """Returns (gain, move) of the cheapest shard that can leave the middle OSD.
+        """Returns (gain, move) of the cheapest shard that can leave the middle OSD and makes enough
+        room there; None if there is none.
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """
