@@ -242,7 +242,7 @@ def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
              worst_failure: bool) -> CommandAnswer:
-    """Shows the failure that `fail` names, or the worst one, of the current placement or after a
+    """Shows the failure that `fail` names, or the worst ones, in the current placement or after a
     plan."""
     if fail is not None and worst_failure:
         raise CommandError(EINVAL, "--fail and --worst-failure exclude each other")

@@ -153,6 +153,7 @@ def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Option
 
 
 def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
+    """Returns what of a plan is still to be moved, by the up sets that PGs have now."""
     if plan is None:
         return _Left()
     changes = {}

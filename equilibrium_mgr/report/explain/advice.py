@@ -30,7 +30,7 @@ from .relief import MOST_NAMED, crush_crowds_out
 WORTH_DOING = 0.03
 #: More PGs are worth all that moves for them if they multiply what a pool can take by this.
 _WORTH_MORE = 1.1
-#: Whole shards explain a distance to the bound of this many of them.
+#: Whole shards explain a distance to the bound of at most this many of them.
 _ABOUT_ONE = 1.5
 #: A shard is small enough below this ratio of the smallest OSD.
 _FINE = 0.005
