@@ -174,7 +174,8 @@ class PlanService:
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
-        """Starts a plan for automatic balancing, which goes to `done` and is not kept."""
+        """Starts a plan for automatic balancing, which goes to `done` and is not kept. Returns False
+        if one is in progress."""
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:
@@ -186,8 +187,8 @@ class PlanService:
                          partial(self._failure_answer, question))
 
     def known_failure(self, question: FailureQuestion) -> Optional[FailureAnswer]:
-        """Returns the consequences of a failure if `failure` would return them at once. Starts no
-        job, because a job refreshes the cluster state."""
+        """Returns the consequences of a failure if `failure` would return them at once, else None.
+        Starts no job, because a job refreshes the cluster state."""
         with self._lock:
             known = self._answers.get(question)
         if isinstance(known, FailureAnswer) and self._is_valid(known):

@@ -311,7 +311,8 @@ class _Sorter:
         return None
 
     def _best_of(self, numbers: Sequence[int], utilization: float) -> Optional[int]:
-        """Returns the best change of an OSD that may be made now. `utilization`: of the OSD."""
+        """Returns the best of an OSD's changes that may be made now, or None. `numbers`: its
+        changes. `utilization`: of the OSD."""
         best: Optional[Tuple[int, float, int, int]] = None
         for number in numbers:
             reached = self._target_utilization(number)

@@ -135,8 +135,8 @@ def _apply_failed(this: _Round) -> Optional[Check]:
 
 
 def _withheld(this: _Round) -> Optional[Check]:
-    """Reports the PGs that OSDs withhold now with their commands, and those that they withheld
-    until the module cancelled the moves."""
+    """Reports the PGs that OSDs withhold now, with the commands that end that, and the PGs that
+    they withheld until the module cancelled the moves. None without both."""
     withheld = this.status.withheld
     cancelled = _recent(this, withheld=True)
     count = len(cancelled)

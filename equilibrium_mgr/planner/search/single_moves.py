@@ -225,8 +225,8 @@ class Descent:
 
     def _group_by_group(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
                         groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
-        """Returns the best move. `groups`: those on the source, the best first. `gains`: group →
-        the gain of its count when a shard leaves."""
+        """Returns the best move, or None. `groups`: those on the source, the best first. `gains`:
+        group → the gain of its count when a shard leaves."""
         best: Optional[Candidate] = None
         tried = 0
         for group in groups:
@@ -284,7 +284,7 @@ class Descent:
 
     def _list_by_list(self, source: int, grouped: ShardsByGroup, price: float,
                       strict: bool) -> Optional[Candidate]:
-        """Returns the best move, of all lists of targets."""
+        """Returns the best move of all lists of targets, or None."""
         best: Optional[Candidate] = None
         known = self._sharing_groups(source, grouped)
         for negative, group in sorted(chain(*[sharing.displaced for sharing in known])):

@@ -34,8 +34,8 @@ _EFFORT_PER_SHARD_AND_OSD = 3
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
 
-#: Operations on one OSD in a step. Further operations are swaps of few bytes, which do not save the
-#: step: on a large cluster a step made and reverted thousands of them.
+#: The most operations on one OSD in a step. Further operations would be swaps of few bytes, which
+#: do not save the step: on a large cluster a step made and reverted thousands of them.
 _MOST_OPERATIONS = 24
 
 #: A step ends when its cost is so many times its value.

@@ -210,8 +210,8 @@ class SearchConstraints:
         return self.fits_pressure(osd, more, plus, minus)
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
-        """Returns `fits` for pressure only. The group that loses a shard is checked only if bytes
-        come."""
+        """Returns True if the OSD keeps the pressures after such a change; `fits` checks its bytes
+        as well. The group that loses a shard is checked only if bytes come."""
         counts = self._counts
         limits = self.max_pressure
         last = self._limited

@@ -126,7 +126,8 @@ def _osd_excluded(_: Optional[RefusalCount], context: ExplainContext) -> Figures
 
 
 def excluding_option(settings: Settings) -> str:
-    """Returns the first filter that is set and leaves OSDs out."""
+    """Returns the name of the first option that is set and filters OSDs; `not_buckets` if none
+    is."""
     for name in ("to_buckets", "not_buckets", "from_buckets"):
         if getattr(settings, name) is not None:
             return name

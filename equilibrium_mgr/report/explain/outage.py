@@ -319,7 +319,8 @@ def _verb(count: int, one: str, more: str) -> str:
 # -- CRUSH rules and hosts -------------------------------------------------------------------------
 
 def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
-    """Returns the first pool whose CRUSH rule takes buckets without OSDs that are in."""
+    """Returns the first pool whose CRUSH rule takes only buckets without OSDs that are in, or
+    None."""
     for pool in snapshot.pools.values():
         if pool.rule is not None and all(map(snapshot.is_out, pool.rule.osds())):
             return pool
