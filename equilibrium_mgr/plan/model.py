@@ -210,13 +210,14 @@ class PgChange(NamedTuple):
 
 
 class ClassUsage(NamedTuple):
-    """Utilization of the OSDs of one set; ratios of OSD size."""
+    """Utilization of the OSDs of one set; ratios of OSD size. The fullest OSD is one that is up, if
+    any is."""
 
     osds: int
     size_bytes: int
     used_bytes: int
-    max: float
-    min: float
+    max: float         # of fullest_osd
+    min: float         # of all these OSDs, as mean and stddev
     mean: float
     stddev: float
     fullest_osd: int

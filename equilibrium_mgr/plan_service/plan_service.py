@@ -174,8 +174,8 @@ class PlanService:
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
-        """Starts a plan for automatic balancing, which goes to `done` and is not kept. Returns False
-        if one is in progress."""
+        """Starts a plan for automatic balancing, which goes to `done` and is not kept. Returns
+        False if one is in progress."""
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:

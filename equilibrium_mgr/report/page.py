@@ -474,7 +474,7 @@ def _moves(left: _Left, name: str) -> List[Markup]:
 
 def picture(classes: Sequence[Data], when: str) -> Markup:
     """Returns bars of the `histogram` of each class, now and `when`, each class with its own scale.
-    Nothing in the picture depends on the time. Empty without OSDs."""
+    The same figures give the same picture at any time. Empty without OSDs."""
     shapes: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
