@@ -237,8 +237,8 @@ def with_chance(snapshot: Snapshot) -> Snapshot:
     """Returns the snapshot with higher shares of the OSDs to which CRUSH has given more bytes than
     their weights say, by chance.
 
-    CRUSH follows its weights itself. To move these bytes away would gain nothing: no OSD of full
-    weight is more than a shard above the mean of the OSD's peers.
+    CRUSH follows its weights itself. A share is raised only if it would gain nothing to move these
+    bytes away: no OSD of full weight is more than a shard above the mean of the OSD's peers.
     """
     levels = share_utilizations(snapshot)
     if not levels:
