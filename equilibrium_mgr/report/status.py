@@ -303,7 +303,7 @@ def _figures_text(data: Data) -> str:
     in_outage = data["outage"] is not None and data["active"]
     if age < _OLD_SECONDS or not (data["look_outdated"] or in_outage):
         return ""
-    return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
+    return f"of {format_duration(age)} ago, except %USE, %MAX and %MIN"
 
 
 def _rejected_text(group: Data) -> str:
