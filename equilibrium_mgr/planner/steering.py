@@ -320,8 +320,8 @@ class _SteerablePg:
     def _completed(self, pins: Dict[int, int], keeps_targets: bool) -> Optional[Osds]:
         """Returns a legal up set with the shards of `pins` held, or None if there is none.
 
-        The other shards stay where CRUSH wants them if that is legal. Otherwise those without data
-        go to the emptiest OSDs, unless the PG `keeps_targets`.
+        The other shards stay where CRUSH wants them if that is legal. Otherwise those without data,
+        two at most, go to the emptiest OSDs, unless the PG `keeps_targets`.
         """
         wanted = [pins.get(i, osd) for i, osd in enumerate(self._pg.up)]
         if self._is_legal(wanted):
