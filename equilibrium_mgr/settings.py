@@ -27,7 +27,8 @@ OPTIONS: List[Dict[str, Any]] = [
                    "`ceph equilibrium execute` and `undo`, move data."),
     dict(name="sleep_interval", type="secs", default=60, min=1, max=86400,
          desc="seconds between two rounds",
-         long_desc="How often the loop reads a summary of the cluster and may send the next batch."),
+         long_desc="How often the loop reads a summary of the cluster and may send the next "
+                   "batch."),
     dict(name="pool_ids", type="str", default="",
          desc="comma-separated ids of the pools to balance; empty for all",
          long_desc="Edited by `ceph equilibrium pool add` and `pool rm`."),
