@@ -20,5 +20,6 @@ class Module(MgrModule):
 
     @staticmethod
     def can_run() -> Tuple[bool, str]:
-        """False and one sentence: ceph-mgr shows it in `mgr module ls` and in the health."""
+        """Returns False and a sentence, which ceph-mgr shows in `mgr module ls` and in the
+        health."""
         return False, _SENTENCE.format(*sys.version_info[:2])

@@ -6,8 +6,8 @@ value in effect, and not whether it is its own.
 
 A running mgr is not informed of removed options (seen on Ceph 16.2.15 and 20.2.4). The monitor
 sends it the options that are set, and it keeps the last values of the others. A standby that
-becomes active does so, too. But it calls `config_notify`: then, and at the start, the module asks
-the monitor.
+becomes active does so, too. But the mgr calls `config_notify`: then, and at the start, the module
+asks the monitor.
 """
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ OPTIONS: List[Dict[str, Any]] = [
                    "`ceph equilibrium execute` and `undo`, move data."),
     dict(name="sleep_interval", type="secs", default=60, min=1, max=86400,
          desc="seconds between two rounds",
-         long_desc="How often the cluster is looked at again and the next batch is sent."),
+         long_desc="How often the loop reads a summary of the cluster and may send the next "
+                   "batch."),
     dict(name="pool_ids", type="str", default="",
          desc="comma-separated ids of the pools to balance; empty for all",
          long_desc="Edited by `ceph equilibrium pool add` and `pool rm`."),
@@ -257,7 +258,7 @@ class Settings(NamedTuple):
 
     @property
     def steers(self) -> bool:
-        """True if shards that are copied anyway may get other targets."""
+        """Returns True if shards that are copied anyway may get other targets."""
         return self.active and (self.steer_recovery or self.hold_placement)
 
 
@@ -265,7 +266,8 @@ def read_settings(option: Callable[[str], Any]) -> Settings:
     """Returns typed settings from the mgr's `get_module_option`.
 
     Pools, classes, buckets and times that cannot be read allow no movement: they name nothing, or
-    close the window. An unreadable address serves no metrics. Any other option has its default.
+    close the window. Of a list of pools the readable part counts. An unreadable address serves no
+    metrics. Any other option has its default.
     """
     return _settings_of(*[_scalar(option(declared["name"])) for declared in OPTIONS])
 
@@ -406,7 +408,7 @@ def _typed(value: Any, kind: str) -> Any:
 
 
 def _minute(text: str) -> Optional[int]:
-    """Returns the minute of the day for HHMM, or None."""
+    """Returns the minute of the day for HHMM, 0 to 1440; None for another text."""
     match = re.fullmatch(r"([0-9]{2})([0-5][0-9])", text, re.ASCII)
     if match is None:
         return None
@@ -442,7 +444,8 @@ class OptionValues:
         self.is_check_due = True
 
     def value(self, name: str) -> Any:
-        """Returns the value of an option; None if it was removed, None or its default if unset."""
+        """Returns the value of an option: None if it was removed; None or its default if it was
+        never set."""
         if name in self._own_names:
             own = self._unremoved(self._own_names[name], self._own_value(name))
             if own is not None:

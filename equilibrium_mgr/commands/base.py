@@ -75,8 +75,8 @@ class ModuleParts(NamedTuple):
         """Returns the newest view and status, and True if it has requested a refresh, because the
         view is old.
 
-        It is old after a round if data moves or if other OSDs are up or full now; in an idle
-        cluster with the next osdmap, or after _POLLED_SECONDS.
+        It is old after `sleep_interval` if data moves, or if other OSDs are down or full now. In an
+        idle cluster it is old with the next osdmap, or after _POLLED_SECONDS.
         """
         view, status = self.newest()
         seen = self.balancer.status.view
@@ -99,8 +99,8 @@ class ModuleParts(NamedTuple):
         return 0.0
 
     def look(self, plan: Optional[Plan] = None) -> Look:
-        """Returns the data for an evaluation, with the changes of a kept plan, or those of the
-        execution."""
+        """Returns the data for an evaluation, with the changes of a kept plan; without a plan, with
+        those that the execution still wants, if one is under way."""
         execution = self.balancer.execution
         wanted: Optional[Sequence[PgChange]] = None
         view, age, _, is_started = self.required(plan)
@@ -277,7 +277,7 @@ class ModuleParts(NamedTuple):
 
 
 def with_figures(plan: Plan, view: ClusterView) -> Plan:
-    """Returns the plan with the usage before and after it, and with what makes it outdated."""
+    """Returns the plan with the usage before and after it, and with its basis in the osdmap."""
     after = view.planned(plan.changes).usage()
     return resting_on(view.snapshot, plan)._replace(
         before=view.usage, after=after, bounds=view.bounds)

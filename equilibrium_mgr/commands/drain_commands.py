@@ -38,10 +38,10 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
                dry_run: bool) -> CommandAnswer:
     """Begins to drain OSDs, and continues the drain of OSDs on the list.
 
-    Raises CommandError if no OSD would be left for the data, if the data would not fit below
-    full_ratio (not with `force`), if the list is too long to be stored, and while a plan takes
-    shards back to one of the OSDs. The operator has to decide which of the two to give up, as if
-    the drain had been started first. Also if a name means no OSD or clients are too old.
+    Raises CommandError if a name means no OSD, if clients are too old, if no OSD would be left for
+    the data, if the data would not fit below full_ratio (not with `force`), and if the list is too
+    long to be stored. Raises it also while a plan takes shards back to one of the OSDs: the
+    operator decides which of the two to give up.
     """
     parts.refuse_old_clients()
     balancer = parts.balancer

@@ -357,7 +357,7 @@ def remove_plans(parts: ModuleParts, names: List[str]) -> CommandAnswer:
 
 
 def remove_all_plans(parts: ModuleParts) -> CommandAnswer:
-    """Removes all plans but one that is being executed."""
+    """Removes all plans except one that is being executed."""
     return remove_plans(parts, sorted(parts.plan_names() - {parts.balancer.plan_name}))
 
 

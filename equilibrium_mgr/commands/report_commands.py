@@ -96,7 +96,7 @@ def _explain_bucket(name: str, context: ExplainContext, age: float) -> CommandAn
 
 def show_metrics(parts: ModuleParts) -> CommandAnswer:
     """Returns the figures for Prometheus. Those that cost little are current. However often they
-    are read, they cause a refresh once an hour at most."""
+    are read, they cause a refresh only once the view is older than an hour."""
     view, status = parts.newest(with_map=False)
     if view is None or parts.age(view) > _METRICS_SECONDS:
         parts.balancer.request_observation()
@@ -242,7 +242,7 @@ def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
              worst_failure: bool) -> CommandAnswer:
-    """Shows the failure that `fail` names, or the worst one, of the current placement or after a
+    """Shows the failure that `fail` names, or the worst ones, in the current placement or after a
     plan."""
     if fail is not None and worst_failure:
         raise CommandError(EINVAL, "--fail and --worst-failure exclude each other")

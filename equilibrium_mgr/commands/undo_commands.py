@@ -184,8 +184,8 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
 
 
 def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
-    """Returns the newest row of a plan; without a name, the newest of all plans except those of
-    `undo` and `cancel`."""
+    """Returns the newest row of a plan, or None; without a name, the newest row of all plans except
+    those of `undo` and `cancel`."""
     kinds = frozenset(KINDS) - TAKE_BACK
     wanted = "" if plan == AUTOMATIC else plan
     for row in log.newest_first(kinds if wanted is None else {wanted}):

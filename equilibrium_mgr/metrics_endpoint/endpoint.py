@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 #: All addresses of the host. The second is for hosts without IPv6.
 _ANY = "::"
 _ANY_IPV4 = "0.0.0.0"
-#: Seconds before the next scrape gets a new text.
+#: A text serves all scrapes of so many seconds.
 _KEPT_SECONDS = 1.0
 
 
@@ -154,7 +154,7 @@ class MetricsEndpoint:
                  own_address: Callable[[], str], log: logging.Logger) -> None:
         self._render = render
         self._kept_text, self._text_lock = "", threading.Lock()
-        self._made_at: Optional[float] = None   # the kept text
+        self._made_at: Optional[float] = None   # when, by the monotonic clock
         self._set_uri = set_uri
         self._own_address = own_address
         self._log = log

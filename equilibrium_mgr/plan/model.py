@@ -55,8 +55,8 @@ def takes_back(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
 def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     """Returns True if a change to this up set copies no shard that is not on its way anyway.
 
-    Each shard stays on the OSD that has its data, or goes on to its present target. One shard may
-    go elsewhere if others stay for it. Positions count in erasure-coded pools.
+    Each shard stays on the OSD that has its data, or goes on to its present target. In an
+    erasure-coded pool positions count, and one shard may go elsewhere if fewer shards move in all.
     """
     up = pg.up
     if is_same_placement(up, up_after, positional) or takes_back(pg, up_after, positional):
@@ -157,12 +157,13 @@ class BadPlan(ValueError):
 
 
 class Move(NamedTuple):
-    """One shard's move. Utilizations are ratios of the target state, in plan order."""
+    """One shard's move. Utilizations are ratios of OSD size, before and after this move, if all in
+    flight has arrived and the moves before it are made."""
 
     pgid: str
     source: int
     target: int
-    bytes: int                   # of the shard
+    bytes: int                   # that the shard takes on the target's device
     objects: int
     source_before: float
     source_after: float
@@ -178,7 +179,7 @@ class PgChange(NamedTuple):
     up_before: Tuple[int, ...]
     up_after: Tuple[int, ...]
     items: UpmapItems            # empty: the PG's upmap items are removed
-    shards: int                  # how many of its shards move
+    shards: int                  # how many shards it copies; 0 in a plan of kind STEER
     shard_bytes: int             # of one shard
     objects: int                 # of the PG
     #: (OSD, bytes) of the shards that it gains or loses, if these are not all `shard_bytes`
@@ -186,12 +187,12 @@ class PgChange(NamedTuple):
 
     @property
     def gained_by(self) -> FrozenSet[int]:
-        """OSDs that get a shard of the PG."""
+        """Returns the OSDs that get a shard of the PG."""
         return frozenset(self.up_after).difference(self.up_before)
 
     @property
     def lost_by(self) -> FrozenSet[int]:
-        """OSDs that lose their shard of the PG."""
+        """Returns the OSDs that lose their shard of the PG."""
         return frozenset(self.up_before).difference(self.up_after)
 
     def bytes_on(self, osd: int) -> int:
@@ -209,13 +210,14 @@ class PgChange(NamedTuple):
 
 
 class ClassUsage(NamedTuple):
-    """Utilization of the OSDs of one set; ratios of OSD size."""
+    """Utilization of the OSDs of one set; ratios of OSD size. The fullest OSD is one that is up, if
+    any is."""
 
     osds: int
     size_bytes: int
     used_bytes: int
-    max: float
-    min: float
+    max: float         # of fullest_osd
+    min: float         # of all these OSDs, as mean and stddev
     mean: float
     stddev: float
     fullest_osd: int
@@ -265,7 +267,8 @@ class Plan(NamedTuple):
     changes: Tuple[PgChange, ...]
     before: Usage = Usage({}, {})   # until the figures are known
     after: Usage = Usage({}, {})
-    skipped: Dict[str, int] = {}    # reason → PGs or OSDs left out for it; shards by a freeze
+    #: reason → PGs or OSDs left out for it; of kinds FREEZE and STEER: shards
+    skipped: Dict[str, int] = {}
     aim: str = AIMS[0]
     bounds: Dict[str, float] = {}   # OSD set → lower bound of the highest utilization
     topology: str = ""           # `topology_of` its snapshot
@@ -278,12 +281,13 @@ class Plan(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes of all moves."""
+        """Returns the bytes of all moves."""
         return sum(move.bytes for move in self.moves)
 
     @property
     def room_gained_bytes(self) -> Optional[int]:
-        """How much more fits if all pools grow alike; None if that was not computed."""
+        """Returns how many more client bytes fit if all pools grow in proportion; None if that was
+        not computed."""
         before = self.before.room
         after = self.after.room
         if before is None or after is None:
@@ -292,7 +296,7 @@ class Plan(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """The purpose for people: the aim if it balances, else the kind."""
+        """Returns the purpose for people: the aim if the plan balances, else the kind."""
         if self.kind == BALANCE:
             return f"aim {self.aim}"
         return self.kind

@@ -14,7 +14,7 @@ from ..runtime.formatting import named
 #: The aims of a plan, as operators name them; the first is the default.
 AIMS = ("space", "even", "least-motion")
 
-#: The ratio below backfillfull that stays free if no fill limit is set: backfill stops above it.
+#: Moves fill no OSD above backfillfull less this ratio, because backfill stops at backfillfull.
 FILL_MARGIN = 0.02
 
 #: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
@@ -123,10 +123,11 @@ def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional
 #: An id has few digits here, because Python refuses to read thousands of digits.
 _OSD_NAME = re.compile(r"(?:osd\.)?([0-9]{1,9})", re.ASCII)
 
-#: A sentence has so many names of one kind.
+#: A sentence has at most so many names of one kind.
 _MOST_NAMES = 3
 
-#: Before the names of device classes, pools and the fields of an OsdFilter.
+#: Words that stand in a sentence before names: of device classes, of pools, and of the three fields
+#: of an OsdFilter.
 _FILTER_WORDS = ("of class", "of pool", "off", "to", "that spare")
 
 Names = Optional[FrozenSet[str]]   # None: no such filter

@@ -69,8 +69,9 @@ def placement(snapshot: Snapshot) -> Placement:
 
 def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequence[int],
                 pool: Pool) -> Tuple[List[int], List[int]]:
-    """Counts a PG's shards on their new OSDs, if these are in `used`. Returns (OSDs that gain a
-    shard, OSDs that lose a shard)."""
+    """Takes the bytes of a PG's shards off the OSDs that lose them, and adds them to the OSDs that
+    gain them. Returns (OSDs that gain a shard, OSDs that lose one); leaves out OSDs not in
+    `used`."""
     gains, losses = shard_changes(before, after, pool.erasure)
     gained = [osd for osd in gains if osd in used]
     lost = [osd for osd in losses if osd in used]

@@ -20,8 +20,9 @@ from .model import ClassUsage, PoolSpace, Room, Usage
 #: Pool id → OSD id → shards, each with its `shard_weight`.
 ShardCounts = Mapping[int, Mapping[int, float]]
 
-#: By chance CRUSH gives an OSD so many standard deviations more shards than its weight says. The
-#: OSD then gets a higher share, but at most this, so that it still counts as lowered.
+#: By chance CRUSH may give an OSD up to so many standard deviations more shards than its weight
+#: says. The OSD then gets a higher share, but at most _MOST_SHARE, so that it still counts as
+#: lowered.
 _CHANCE = 2.5
 _MOST_SHARE = 0.99
 #: A smaller sum of weights is a rounding error.
@@ -58,7 +59,7 @@ def shard_weight(pool: Pool, pgid: str) -> float:
 
 
 def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
-    """Counts the shards of every PG by its up set."""
+    """Returns the shards of every pool, where the up sets of its PGs put them."""
     counts: Dict[int, Dict[int, float]] = {
         pool_id: defaultdict(int) for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
@@ -123,8 +124,8 @@ def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[in
 
 
 def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> float:
-    """Returns how much clients write to the shard of a PG on an OSD. `weight`: to its mean
-    shard."""
+    """Returns how much clients write to the shard of a PG on an OSD, relative to the mean of the
+    pool. `weight`: the same of the PG's mean shard."""
     if pool.is_uniform:
         return weight
     return weight * pool.ratio_on(osd, osds)
@@ -233,11 +234,11 @@ def _takes_of(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
 
 
 def with_chance(snapshot: Snapshot) -> Snapshot:
-    """Returns the snapshot with higher shares of the OSDs that have more than their CRUSH weight
-    says, by chance of CRUSH.
+    """Returns the snapshot with higher shares of the OSDs to which CRUSH has given more bytes than
+    their weights say, by chance.
 
-    CRUSH follows its weights itself. Moving the bytes gains nothing if no OSD of full weight is
-    more than a shard above the mean of the peers of the OSD that has them.
+    CRUSH follows its weights itself. A share is raised only if it would gain nothing to move these
+    bytes away: no OSD of full weight is more than a shard above the mean of the OSD's peers.
     """
     levels = share_utilizations(snapshot)
     if not levels:

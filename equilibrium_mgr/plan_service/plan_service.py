@@ -75,12 +75,13 @@ class FailureAnswer(NamedTuple):
     backfillfull_ratio: float
     full_ratio: float
     osds: Mapping[int, Osd]             # by id
-    degraded_pgs: int                   # or inactive, in the present cluster
+    degraded_pgs: int                   # PGs that are degraded or inactive in the present cluster
     before: Usage                       # of the placement before the failure
     recovery: Optional[Recovery]
     worst: Optional[Dict[str, TypeFailures]]
     steers: bool   # True if the options allow steering now
-    #: with steering: of `recovery`, or of the first of each type's `worst` for which time was left
+    #: the same with steering: of `recovery`, or of as many of `worst` as time was left for, the
+    #: worst of each type first
     steered: Mapping[Failure, SteeredRecovery]
 
 
@@ -103,11 +104,12 @@ class PgNumAnswer(NamedTuple):
 
 #: At most so many answers are kept, and so many are computed or wait for it.
 MAX_ANSWERS = 16
-#: An answer is valid for so many seconds at another epoch, and at its own, because bytes change
-#: too.
+#: An answer is valid for so many seconds if the osdmap has another epoch by now, and if it has the
+#: same epoch: bytes change, too.
 _OTHER_EPOCH_SECONDS = 60.0
 _SAME_EPOCH_SECONDS = 600.0
-#: A job ends after so many seconds with the failure domains computed so far, because plans wait.
+#: A job that answers a question ends after so many seconds with what it has computed so far,
+#: because plans wait.
 _MOST_SECONDS = 10.0
 
 _Answered = Union[FailureAnswer, ChangeAnswer, PgNumAnswer]
@@ -156,7 +158,7 @@ class PlanService:
         return self._submit(name, None, options, max_seconds, partial(self._keep, name))
 
     def _keep(self, name: str, plan: Plan, job: PlanProgress) -> None:
-        """Stores a plan, unless it was cancelled in the meantime."""
+        """Stores a plan, and removes it again if it was cancelled in the meantime."""
         store = self._plan_store
         head = store.put(name, plan, self._clock())
         if self._in_progress.get(name) is not job and store.heads().get(name) == head:
@@ -172,7 +174,8 @@ class PlanService:
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
-        """Starts a plan for automatic balancing, which goes to `done` and is not kept."""
+        """Starts a plan for automatic balancing, which goes to `done` and is not kept. Returns
+        False if one is in progress."""
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:
@@ -184,8 +187,8 @@ class PlanService:
                          partial(self._failure_answer, question))
 
     def known_failure(self, question: FailureQuestion) -> Optional[FailureAnswer]:
-        """Returns the consequences of a failure if `failure` would return them at once. Starts no
-        job, because a job refreshes the cluster state."""
+        """Returns the consequences of a failure if `failure` would return them at once, else None.
+        Starts no job, because a job refreshes the cluster state."""
         with self._lock:
             known = self._answers.get(question)
         if isinstance(known, FailureAnswer) and self._is_valid(known):
@@ -205,8 +208,9 @@ class PlanService:
 
     def pg_num(self, snapshot: Snapshot, options: PlanOptions, pool_id: int,
                pg_num: int) -> Optional[Usage]:
-        """Returns the usage after balancing with more PGs in a pool; None while a job, which this
-        starts, makes the plan."""
+        """Returns the usage after balancing with more PGs in a pool. Starts a job if it is not
+        known, and returns None until the job ends; None also if the job failed, or too many others
+        wait."""
         answer = self._ask(("pg_num", pool_id, pg_num), f"pg_num {pg_num} of pool {pool_id}",
                            partial(self._pg_num_answer, snapshot, options, pool_id, pg_num))
         if isinstance(answer, PgNumAnswer):
@@ -289,8 +293,8 @@ class PlanService:
             return known
 
     def _needs_job(self, question: Hashable) -> bool:
-        """Returns True if no job computes the answer, and no answer and no failure is kept. The
-        caller holds the lock."""
+        """Returns True if no job computes the answer, and neither a valid answer nor a failure is
+        kept. The caller holds the lock."""
         if question not in self._answers:
             return True
         known = self._answers[question]

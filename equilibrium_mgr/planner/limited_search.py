@@ -63,7 +63,7 @@ class LimitedSearch:
         self._placement = placement
         self._options = options
         self._moves = self._bytes = 0   # made so far; moves of no bytes are free
-        self._best_fit = False   # shards go to OSDs that they just fit; others get the emptiest
+        self._best_fit = False   # True: a shard goes to the fullest OSD that it fits
         self._search = search
         self._limits = search.limits
         self._limits.tighten_to_current(0.0)
@@ -132,7 +132,7 @@ class LimitedSearch:
 
     def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
         """Makes moves until no OSD of a set is above a utilization, and adds them to `steps`.
-        Returns False, and makes none of them, if that is not possible within the limits."""
+        If that is not possible within the limits, reverts them and returns False."""
         placement = self._placement
         before = len(steps)
         # lowered weights leave little capacity: its ratio may be far above the limit of any OSD
@@ -184,7 +184,7 @@ class LimitedSearch:
 
     def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
         """Returns a move of the smallest shard of `need` bytes or more that can move, else of the
-        largest."""
+        largest smaller one. Tries only shards near that size; () if none can move."""
         shards = self._search.shard_index.by_size(osd)
         enough = bisect_left(shards, (need, -1, -1))
         larger = shards[enough:enough + _SHARDS]
@@ -198,7 +198,8 @@ class LimitedSearch:
         return ()
 
     def _target(self, osd: int, size: int, pg: int, group: int) -> Optional[int]:
-        """Returns the OSD that the shard goes to: the best one, or for best fit the fullest."""
+        """Returns the OSD that the shard goes to, or None: of some that may take it the best one,
+        or for best fit the fullest."""
         placement = self._placement
         limits = self._limits
         best: Optional[int] = None
@@ -231,7 +232,8 @@ class LimitedSearch:
 
     def _lower(self, osd: int, osd_set: OsdSetState, wanted: float) -> bool:
         """Makes a move that lowers an OSD towards the wanted utilization, if there is one. Returns
-        False if no further move is of use: the limits are reached, or the OSD was there already."""
+        False if no further move is of use: the limits are reached, or the OSD was that low
+        already."""
         placement = self._placement
         self._limits.set_max_utilization(
             osd_set.osds, min(wanted, osd_set.max_utilization(placement)))

@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
     pg: int
     moves: Tuple[Tuple[int, int], ...]   # (source, target), OSD indices
-    bytes: int                   # of one shard
+    bytes: int                   # of the PG's mean shard
 
 
 #: Changes that must go together; nearly always a single change.
@@ -311,7 +311,8 @@ class _Sorter:
         return None
 
     def _best_of(self, numbers: Sequence[int], utilization: float) -> Optional[int]:
-        """Returns the best change of an OSD that may be made now. `utilization`: of the OSD."""
+        """Returns the best of an OSD's changes that may be made now, or None. `numbers`: its
+        changes. `utilization`: of the OSD."""
         best: Optional[Tuple[int, float, int, int]] = None
         for number in numbers:
             reached = self._target_utilization(number)
@@ -349,7 +350,8 @@ class _Sorter:
         return highest
 
     def _make(self, numbers: Iterable[int]) -> ChangeGroup:
-        """Makes changes together; OSDs that waited for their sources get another turn."""
+        """Makes changes together. OSDs get another turn if their shards waited for space on a
+        source of these changes."""
         made: List[Change] = []
         self._groups_made += 1
         for number in numbers:
@@ -466,8 +468,8 @@ class _Sorter:
         return more
 
     def _exceeds_limits(self, numbers: Sequence[int]) -> bool:
-        """Returns True if a target would pass its fill limit, or its limit of PG shards, on the
-        way, in any order."""
+        """Returns True if a target could pass its fill limit, or its limit of PG shards, on the
+        way: in the worst order all shards come before any leaves."""
         coming: Counter[int] = Counter()
         shards: Counter[int] = Counter()
         for number in numbers:

@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple
 
-#: Bytes are not worth moving for a pool with a smaller share of all bytes (ratio).
+#: The share of all bytes (ratio) below which a pool's weight falls steeply (`pool_weight`).
 DATA_SHARE = 0.01
 
 #: The weight of a pool that holds exactly DATA_SHARE.
@@ -76,7 +76,8 @@ PRESSURE = "pressure"
 
 
 class Weights(NamedTuple):
-    """The weights of one search. The symbols stand above. Typical shards are of a set."""
+    """The weights of one search. The file's docstring explains the symbols. Typical shards are of
+    a set."""
 
     underfull_weight: float = 0.1     # factor of the utilization term below the target
     count_weight: float = 0.03        # factor of the count term

@@ -136,7 +136,7 @@ class PlannedChanges:
     def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]],
             copied: Optional[int] = None) -> None:
         """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves. `copied`:
-        shards that it copies, if these are not as many."""
+        how many shards it copies; None: as many as it moves."""
         pool = self._snapshot.pools[pg.pool]
         raw = pg.raw
         self.add_moves(pg, wanted, pairs)
@@ -155,7 +155,8 @@ class PlannedChanges:
         self.changes.append(change)
 
     def add_moves(self, pg: Pg, wanted: Sequence[int], pairs: Iterable[Tuple[int, int]]) -> None:
-        """Adds only the moves of such a change. Its OSDs may not exist any more."""
+        """Adds the moves of a PG's change, without the change. Their OSDs may not exist any
+        more."""
         pool = self._snapshot.pools[pg.pool]
         osds = self._snapshot.osds
         used = self.used
@@ -209,7 +210,8 @@ class PlannedChanges:
 
 
 def skipped(snapshot: Snapshot) -> Dict[str, int]:
-    """Returns reason → how many PGs or OSDs the plan leaves out for it."""
+    """Returns reason → how many PGs or OSDs the plan leaves out for it. A reason begins with `PG: `
+    or `OSD: `."""
     found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
     for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE):
         reason = osd.unusable_reason()
@@ -218,17 +220,17 @@ def skipped(snapshot: Snapshot) -> Dict[str, int]:
     return dict(sorted(found.items()))
 
 
-#: Candidates that all searches together may examine. Another search begins if it stays within this,
-#: with the mean of the searches before. A count and not a time: the same snapshot gives the same
-#: plan.
+#: Candidates that all searches together may examine. Another search begins if all stay within this
+#: number, should it examine as many as the mean of those before. It is a count and not a time, so
+#: that the same snapshot gives the same plan.
 MAX_CANDIDATES = 860_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                        max_candidates: int = MAX_CANDIDATES,
                        ) -> Tuple[PlacementState, List[ChangeGroup], bool]:
-    """Returns the best placement found, its changes in order, and False if a search was told to
-    end."""
+    """Returns the best placement found, its changes in order, and True; or False in place of True
+    if a search was told to end."""
     best: Optional[Tuple[Tuple[bool, float], PlacementState, List[ChangeGroup]]] = None
     examined = 0
     variants = AIM_WEIGHTS[options.aim]
@@ -269,9 +271,10 @@ def _keeps_space(placement: PlacementState, data_groups: List[int],
     return all([now[pool] >= (1.0 - MOST_LOST) * free[pool] for pool in now])
 
 
-#: How far a plan that follows drift may end above a whole plan, as ratios of the gain required to
-#: start it. It aims at the first. The second is enough for pools: no plan would start for the rest.
-#: From the third on, a whole plan is made.
+#: How far a plan that follows drift may end above a whole plan, as ratios of the gain that a plan
+#: needs to start (`least_gain`). The search aims at the first. Up to the second, one result is as
+#: good as another, because no plan would start for the rest. From the third on, a whole plan is
+#: made.
 _DRIFT_SLACK = 0.75
 _DRIFT_ENOUGH = 1.0
 _DRIFT_MOST = 1.25

@@ -1,7 +1,7 @@
 """Counts why shards do not move.
 
 For each shard of an OSD and each target of its rule there is one code: of the planner's own check
-that rejects the move, or of the reason why the move gains nothing.
+that rejects the move, or of the reason why no plan makes a move that is allowed.
 """
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class RefusalCensus:
 
     def answers(self, pg: Pg, source: int, target: int) -> Optional[Tuple[List[str], str, float]]:
         """Returns the codes of all checks that reject the move of a shard, in their order; the code
-        of the move if none did; and by how much the move evens out.
+        that the move would have if none did; and by how much the evenness term falls with it.
 
         None if the planner does not know the PG or an OSD.
         """
@@ -203,7 +203,7 @@ class RefusalCensus:
                 - evenness_cost(used, size, bound, self._underfull_weight))
 
     def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
-        """Returns the code of a move that a plan may make."""
+        """Returns the code of the reason why no plan makes a move that is allowed."""
         snapshot = self._snapshot
         a = snapshot.osds[source]
         b = snapshot.osds[target]

@@ -81,8 +81,8 @@ def broken_pgs(snapshot: Snapshot) -> List[Pg]:
 
 
 def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
-    """Returns a plan that repairs all PGs that it can, within the options; ends as make_plan
-    does."""
+    """Returns a plan that repairs all PGs that it can, within the options; if told to end, with the
+    moves found so far."""
     changes = PlannedChanges(snapshot)
     stop_reason = CONVERGED
     unmended = 0
@@ -128,8 +128,8 @@ def _legal_pools(snapshot: Snapshot, options: PlanOptions) -> Dict[int, _Legal]:
 
 
 def _breaking(snapshot: Snapshot, legal: Dict[int, _Legal]) -> List[Pg]:
-    """Returns the movable PGs of these pools that break a rule. The largest come first: then the
-    others even out."""
+    """Returns the PGs of these pools that break a rule, except PGs that another reason keeps in
+    place. The largest come first: then the others even out."""
     found: List[Pg] = []
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         if pg.immovable is not None and pg.immovable not in OF_RULE:
@@ -141,8 +141,8 @@ def _breaking(snapshot: Snapshot, legal: Dict[int, _Legal]) -> List[Pg]:
 
 def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
             legal: _Legal) -> Optional[Osds]:
-    """Returns the first legal up set with enough free space, or None if there is none or it has to
-    end. `used`: OSD id → bytes."""
+    """Returns the first legal up set with enough free space. None if there is none, or `give_way`
+    has asked the work to end. `used`: OSD id → bytes."""
     pool = snapshot.pools[pg.pool]
     room = _room(snapshot, options, used, pg, legal)
     for up in _possible(snapshot, options, used, pg, legal, room):
@@ -170,7 +170,8 @@ def _may_all_give(snapshot: Snapshot, options: PlanOptions, osds: Sequence[int])
 
 def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
           legal: _Legal) -> Dict[int, float]:
-    """Returns OSD that may take a shard of the PG → its utilization then."""
+    """Returns OSD that may take a shard of the PG → its utilization then, a ratio of its
+    capacity."""
     pool = snapshot.pools[pg.pool]
     osds = snapshot.osds
     fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)

@@ -40,7 +40,8 @@ def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
 
 
 def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
-    """Returns pool id → client bytes that fit before the pool's first OSD is full."""
+    """Returns pool id → client bytes that fit before the pool's first OSD is full; only of the
+    pools of these groups."""
     full = placement.snapshot.full_ratio
     usable = [max(0.0, full * size - used)
               for size, used in zip(placement.size_bytes, placement.used_bytes)]

@@ -30,7 +30,8 @@ from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .objective import STEERED
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges, multi_start_search
 
-#: A PG keeps its targets if less than this ratio of the bytes of one shard is still to be copied.
+#: A PG is left alone if less than this ratio of the bytes of one of its shards is still to be
+#: copied.
 _HELD_RATIO = 0.5
 #: Shards are held although their OSD becomes fuller than others by this ratio of its size.
 _CROWDED_RATIO = 0.01
@@ -52,7 +53,7 @@ class SteeredPg(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """What was chosen."""
+    """The up sets that were chosen for PGs in flight."""
 
     up: Dict[str, Osds]   # by pgid
     finished: bool        # False if the search was told to end
@@ -135,16 +136,18 @@ def _with_up(snapshot: Snapshot, ups: Mapping[str, Osds]) -> Snapshot:
 
 
 def _largest_first(snapshot: Snapshot, pgids: Iterable[str]) -> List[str]:
-    """Returns the PGs by the size of their shards."""
+    """Returns the pgids by the size of the PGs' shards, the largest first."""
     return sorted(pgids, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
 
 
 def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
               ups: Mapping[str, Osds]) -> List[str]:
-    """Returns the PGs whose held shards fill an OSD above each of its class, as these are and as
-    they would be by CRUSH alone. `ups`: their up sets.
+    """Returns the pgids of PGs with a held shard whose new OSDs become too full. `ups`: their up
+    sets.
 
-    A rule that keeps PGs within two racks fills OSDs so: what is rebuilt goes beside what is held.
+    An OSD is too full if all OSDs of its class are clearly emptier, now and after the moves that
+    CRUSH alone makes. Enough PGs are returned to end that, those with the largest shards first. A
+    rule that keeps PGs within two racks can cause it, because rebuilt shards go beside held ones.
     """
     most: Dict[str, float] = {}   # device class → utilization
     for osd in snapshot.osds.values():
@@ -241,8 +244,8 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
 
 
 def only_lacks_copies(pg: Pg, pool: Pool) -> bool:
-    """Returns True if all shards that come to the PG's OSDs are rebuilt: none leaves another
-    OSD."""
+    """Returns True if the PG lacks shards, and all shards that come to its OSDs are rebuilt: none
+    leaves another OSD."""
     return not has_all_shards(pg.holders, pool.size) and set(pg.holders) <= {*pg.up, NO_OSD}
 
 
@@ -315,8 +318,11 @@ class _SteerablePg:
         return number in self._rule.block_at(position).weights
 
     def _completed(self, pins: Dict[int, int], keeps_targets: bool) -> Optional[Osds]:
-        """Returns a legal up set with these shards held, the others where CRUSH wants them if that
-        is legal, else on the emptiest OSDs unless it `keeps_targets`; None if there is none."""
+        """Returns a legal up set with the shards of `pins` held, or None if there is none.
+
+        The other shards stay where CRUSH wants them if that is legal. Otherwise those without data,
+        two at most, go to the emptiest OSDs, unless the PG `keeps_targets`.
+        """
         wanted = [pins.get(i, osd) for i, osd in enumerate(self._pg.up)]
         if self._is_legal(wanted):
             return tuple(wanted)

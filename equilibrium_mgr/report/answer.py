@@ -136,8 +136,8 @@ def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
 
 
 def largest_groups(pairs: Iterable[Tuple[Any, Any]]) -> List[Tuple[Any, List[Any]]]:
-    """Returns the keys with their values, as of `grouped`. The key of most values comes first; keys
-    with as many are in their own order."""
+    """Returns the keys with their values, as of `grouped`. The key with the most values comes
+    first; keys with equally many are sorted."""
     return sorted(grouped(pairs).items(), key=lambda group: (-len(group[1]), group[0]))
 
 

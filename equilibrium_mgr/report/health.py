@@ -60,7 +60,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
     """Returns code → check of the conditions that hold now.
 
     `now`, `stuck_since`: seconds since the epoch. `active`: automatic balancing is on. `failure`:
-    why a round or a plan failed, or empty. `silent_osds`: OSDs without statistics for
+    why a round or a plan failed, or empty. `silent_osds`: OSDs without new statistics for
     STALE_SECONDS. `cure`: the action for the reason of the state, with its figures.
     """
     this = _Round(status, now, active, failure, bad, silent_osds, stuck_since, cure)
@@ -135,8 +135,8 @@ def _apply_failed(this: _Round) -> Optional[Check]:
 
 
 def _withheld(this: _Round) -> Optional[Check]:
-    """Reports the PGs that OSDs withhold now with their commands, and those that they withheld
-    until the module cancelled the moves."""
+    """Reports the PGs that OSDs withhold now, with the commands that end that, and the PGs that
+    they withheld until the module cancelled the moves. None without both."""
     withheld = this.status.withheld
     cancelled = _recent(this, withheld=True)
     count = len(cancelled)

@@ -30,7 +30,8 @@ _COLUMNS: Columns = {   # of a balancing run; the others are of a device class
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
                    now: float, limit: Optional[int] = None) -> CommandAnswer:
-    """Returns the newest `limit` balancing runs, the newest last. `episode`: the one that lasts."""
+    """Returns the newest `limit` balancing runs, the newest last. `episode`: the one under way, if
+    any."""
     found = [episode_json(entry, now) for entry in entries]
     if episode is not None:
         current = dict(episode, automatic=not episode["plan"])
@@ -43,7 +44,7 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     if not shown:
         return CommandAnswer(data, "nothing has been moved yet")
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
-             "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
+             "SHARDS, SENT: moves sent as upmaps; if a plan was stopped, fewer may arrive"]
     if len(shown) < total:
         earlier = plural(total - len(shown), "earlier episode")
         lines.append(f"... {earlier}; --limit {total} shows all")
@@ -73,7 +74,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
     """Returns an entry of the history with all keys; None is unknown.
 
     Times are epoch seconds, and maxima are ratios. `shards` and `bytes` were sent; they may not
-    have arrived. `outcome`: of a balancing run that lasts.
+    have arrived. `outcome`: of a balancing run that is under way; else the entry has it.
     """
     started = _number(entry, "started_at")
     ended = _number(entry, "ended_at")
@@ -153,12 +154,12 @@ def _number(entry: Mapping[str, Any], key: str) -> Any:
     return value
 
 
-#: The event of a balancing run that lasts is not complete: another plan may follow.
+#: Ceph never shows the event of a run under way as complete, because another plan may follow.
 _HIGHEST_RATIO = 0.99
 
 
 class ProgressEvents:
-    """Shows the balancing run that lasts; used by the serve thread, once a round.
+    """Shows the balancing run under way; used by the serve thread, once a round.
 
     `update`: (event id, message, progress as a ratio). `end`: (event id, why it failed; None if it
     is complete).

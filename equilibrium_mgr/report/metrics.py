@@ -31,7 +31,8 @@ class _NotSeen(Exception):
 
 
 class _Moment(NamedTuple):
-    """The arguments of `report_metrics`, and the usage of now; empty before the first snapshot."""
+    """The arguments of `report_metrics`, and the usage of now, which is empty before the first
+    snapshot."""
 
     status: BalancerStatus
     totals: Optional[Totals]
@@ -72,7 +73,7 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
 
 
 def exposition(families: Iterable[Mapping[str, Any]]) -> str:
-    """Returns the families that have samples as text; its last line has no end."""
+    """Returns the families that have samples as text, without a line feed at the end."""
     lines: List[str] = []
     for family in families:
         name = family["name"]

@@ -299,7 +299,7 @@ def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
         first = f"would pin {what}"
     if not pinned:
         first = (f"nothing of {plural(remapped, 'remapped PG')} can be pinned, so no plan is made:"
-                 " they move on, but for what 'ceph osd set norebalance' holds up")
+                 " they move on, except those that 'ceph osd set norebalance' holds up")
     lines = _sentence(first)
     misplaced = data["misplaced_ratio"]
     after = data["planned_misplaced_ratio"]

@@ -153,6 +153,7 @@ def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Option
 
 
 def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
+    """Returns what of a plan is still to be moved, by the up sets that PGs have now."""
     if plan is None:
         return _Left()
     changes = {}
@@ -473,7 +474,7 @@ def _moves(left: _Left, name: str) -> List[Markup]:
 
 def picture(classes: Sequence[Data], when: str) -> Markup:
     """Returns bars of the `histogram` of each class, now and `when`, each class with its own scale.
-    Nothing in the picture depends on the time. Empty without OSDs."""
+    The same figures give the same picture at any time. Empty without OSDs."""
     shapes: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:

@@ -261,14 +261,15 @@ def _backfills_text(stacked: Mapping[int, int]) -> str:
 
 
 def _misplaced_text(data: Data) -> str:
-    """Returns the misplaced ratio and its limit, and why the limit differs from the option."""
+    """Returns the misplaced ratio and its limit, and why the limit may differ from the option."""
     ratio = data["misplaced_ratio"]
     limits = data["limits"]
     if not (ratio or ratio is not None and data["execution"]):
         return ""
     text = f"{format_percent(ratio)}% (limit {format_percent(limits['max_misplaced_ratio'])}%"
     for pool in limits["changing_pg_num_pools"][:1]:
-        text += f": half of target_max_misplaced_ratio, while pg_num of pool {pool} changes"
+        text += (": at most half of target_max_misplaced_ratio, while pg_num of pool"
+                 f" {pool} changes")
     urgent = named_osds(limits["urgent_osds"], 1)
     if urgent:
         text += (f"; urgent limit {format_percent(limits['urgent_misplaced_ratio'])}% for what"
@@ -302,7 +303,7 @@ def _figures_text(data: Data) -> str:
     in_outage = data["outage"] is not None and data["active"]
     if age < _OLD_SECONDS or not (data["look_outdated"] or in_outage):
         return ""
-    return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
+    return f"of {format_duration(age)} ago, except %USE, %MAX and %MIN"
 
 
 def _rejected_text(group: Data) -> str:
@@ -352,8 +353,8 @@ def _health_word(data: Data, raised: Optional[Iterable[str]]) -> str:
 
 
 def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
-    """Sorts classes: the nearest to full last if an OSD is or will be above nearfull_ratio,
-    otherwise the one farthest above its bound."""
+    """Returns a key that is largest for the most urgent class. That is the class nearest to full if
+    an OSD is or will be nearfull, else the class farthest above its bound."""
     use = row["max_utilization"]
     most = max(use, row["soon_max_utilization"] or 0.0)
     if most < nearfull:

@@ -337,7 +337,7 @@ Addition = Tuple[str, Tuple[AddedOsds, ...]]   # (words for it, the OSDs)
 
 
 def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addition]:
-    """Returns alternatives for added OSDs with a `usable` ratio of their bytes.
+    """Returns alternatives for added OSDs of whose bytes only the ratio `usable` can be used.
 
     These are the OSDs under each other bucket of that type, the OSDs in equal parts under all of
     these or in more hosts, and fewer OSDs.

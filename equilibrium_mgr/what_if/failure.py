@@ -3,7 +3,7 @@
 The up sets after a failure are those that CRUSH gives then, with the upmap items that the monitor
 keeps. The rules are those of OSDMap::_apply_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20).
 
-The worst failures of one failure domain each are found by type.
+For each type of failure domain, such as hosts or racks, the file finds the worst failures of one.
 """
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _domain_types(rule: Mapping[str, Any]) -> Set[str]:
 
 
 def failures_by_name(snapshot: Snapshot) -> Dict[str, Failure]:
-    """Returns the failure of each bucket, by name, and of each OSD, by number."""
+    """Returns name → failure of each bucket, in the order of the names, then of each OSD, as
+    `osd.3`."""
     crush = snapshot.crush
     is_in = frozenset([osd for osd in snapshot.osds if not snapshot.is_out(osd)])
     failures: List[Failure] = []
@@ -204,7 +205,7 @@ class Recovery(NamedTuple):
     inactive: Mapping[int, int]
     after: Usage                      # of the surviving OSDs
     up: Mapping[str, Osds]            # pgid → up set then, of the PGs that move
-    peak: Highest                     # the highest moment until then
+    peak: Highest                     # the highest utilization of an OSD until then
 
     @property
     def fullest(self) -> Highest:
@@ -351,8 +352,8 @@ _PEERED = "undersized+degraded+remapped+backfill_wait+peered"
 
 
 def _unplaced(pool: Pool, before: Osds, after: Osds, failed: FrozenSet[int]) -> int:
-    """Returns how many shards of a PG have no OSD. Where an erasure-coded PG gets none the old OSD
-    goes on to serve the shard, if it is left."""
+    """Returns how many shards of a PG have no OSD. If a shard of an erasure-coded PG gets no new
+    OSD, its old one goes on to serve it unless that has failed."""
     if not pool.erasure:
         return pool.size - len(after)
     old = _without_osd(before, after)
@@ -389,7 +390,7 @@ class _Copies(NamedTuple):
 def _arrive(placed: Placement, failed: FrozenSet[int],
             copies: Mapping[str, _Copies]) -> Tuple[Mapping[str, int], Highest]:
     """Copies PG by PG. Returns (PGs that never find room on all their targets → the device bytes
-    that they would copy, the highest moment on the way).
+    that they would copy, the highest utilization of an OSD on the way).
 
     Ceph refuses a backfill that would exceed backfillfull_ratio. A PG frees the OSDs that it leaves
     when all of it has arrived, so that PGs may wait for each other forever.
@@ -464,8 +465,8 @@ def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[st
     """Returns type → its worst failures, for hosts and the failure domains of the rules.
 
     Computes the failures of each type one by one, the one with the most data first, until
-    `give_way` returns False; it gets the number computed so far. The mgr copies its map for each of
-    them, and a cluster may have 10,000 OSDs.
+    `give_way` returns False, but at least one of each type. `give_way` gets the number computed so
+    far. The mgr copies its map for each failure, and a cluster may have 10,000 OSDs.
     """
     def data(failure: Failure) -> int:
         return sum([placed.used[osd] for osd in failure.osds])

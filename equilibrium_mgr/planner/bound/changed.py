@@ -47,8 +47,8 @@ class ChangeFigures(NamedTuple):
     usable_ratio: Optional[float]   # of the added raw bytes; None if nothing is added
     better: Optional[Tuple[str, float]]     # a better place: words, the usable ratio there
     failed: Optional[Tuple[str, BoundFigures]]   # the worst host of several, lost after the changes
-    computed_hosts: int             # of `hosts`, those with the most space
-    hosts: int
+    computed_hosts: int             # hosts whose loss was computed: those with the most space
+    hosts: int                      # all hosts with OSDs for data
 
 
 def bound_figures(snapshot: Snapshot, pg_nums: Mapping[int, int] = {},

@@ -60,7 +60,9 @@ class UtilizationBounds(NamedTuple):
     """
 
     sets: Tuple[OsdSet, ...]
-    utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
+    #: OSD → utilization in the fairest placement of split shards; the present one if no pool with
+    #: data may use the OSD
+    utilizations: Dict[int, float]
     highest: Dict[str, float]        # OSD set → its bound, of OSDs that are up and in
     at_bound: Mapping[str, FrozenSet[int]]        # OSD set → its OSDs at that bound
     members: Mapping[str, Sequence[int]]          # OSD set → its OSDs that are up and in

@@ -279,7 +279,8 @@ def _halves(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> Tuple[Pi
 
 
 def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> Set[int]:
-    """Returns the nodes that cannot pass on their inflow if no sink is fuller."""
+    """Returns the nodes that cannot pass on their inflow if no sink is fuller than the
+    utilization."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source = len(place)
     target = source + 1

@@ -7,7 +7,8 @@ flow with a parameter. Newton's method finds it on the minimum cuts, and each of
 bound (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
 optimization", 1993).
 
-A placement here is legal, and no OSD is above full_ratio that is not there now.
+"Any placement" means one that is legal, and in which no OSD is above full_ratio except those that
+are above it now.
 """
 from __future__ import annotations
 

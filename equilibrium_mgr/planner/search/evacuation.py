@@ -53,7 +53,8 @@ def _targets_of(placement: PlacementState) -> Iterable[int]:
 
 def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
              relief: Relief, limits: SearchConstraints) -> None:
-    """Moves shards off the drained OSDs as far as possible, or until it has to end.
+    """Moves shards off the drained OSDs as far as possible, or until `give_way` asks the work to
+    end.
 
     `limits`: only those of the OSDs. `relief` has to have the same.
     """
@@ -84,7 +85,7 @@ def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int
     """Returns the OSD of the shard's CRUSH mapping.
 
     None if upmap items have not brought the shard, or it may not or cannot return. None also if it
-    would make that OSD the fullest of all, and fuller than its own goal.
+    would make that OSD the fullest of all targets, and fuller than its bound.
     """
     placement = costs.placement
     size = placement.pg_bytes[pg]
@@ -101,7 +102,8 @@ def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int
 
 
 def _best_target(costs: CostModel, targets: TargetIndex, pg: int, source: int) -> Optional[int]:
-    """Returns the target of a shard at which the objective loses least."""
+    """Returns the best target of a shard by the objective, without the cost of moves; None if no
+    OSD may take it."""
     placement = costs.placement
     size = placement.pg_bytes[pg]
     group = placement.group_of(pg, source)

@@ -37,12 +37,12 @@ class MoveReduction:
         self._price = price
 
     def revert_unneeded(self) -> int:
-        """Returns displaced shards to their initial OSDs within the limits, if that costs less than
-        it saves; returns how many."""
+        """Moves displaced shards back to their initial OSDs within the limits, if that costs less
+        than it saves; returns how many."""
         return self._over_displaced(self._revert)
 
     def shorten_detours(self) -> int:
-        """Tries exchanges of each displaced shard; returns how many have returned."""
+        """Tries exchanges of each displaced shard; returns how many shards are back."""
         return self._over_displaced(self._exchange)
 
     def _over_displaced(self, returns: Callable[[int, int, int], int]) -> int:
@@ -57,7 +57,7 @@ class MoveReduction:
         return returned
 
     def _revert(self, pg: int, source: int, group: int) -> int:
-        """Returns a displaced shard, or else all shards of its PG in its bucket together, to the
+        """Moves a displaced shard, or else all shards of its PG in its bucket together, back to the
         initial OSDs; returns how many."""
         placement = self._placement
         for initial in placement.initial_osds(pg, source, group):
@@ -78,7 +78,7 @@ class MoveReduction:
         return fits and self._costs.gain(steps, self._price) > 0.0
 
     def _exchange(self, pg: int, osd: int, group: int) -> bool:
-        """Returns a displaced shard by the best exchange; False if no exchange gains."""
+        """Moves a displaced shard back by the best exchange; returns False if no exchange gains."""
         placement = self._placement
         limits = self._limits
         costs = self._costs
@@ -111,7 +111,8 @@ class MoveReduction:
         return bool(best)
 
     def _newcomers(self, initial: int, group: int, size: int) -> Sequence[int]:
-        """Returns the PGs whose displaced shards of the group on the OSD have about the size."""
+        """Returns the PGs that have displaced shards of the group, of about `size` bytes, on the
+        OSD `initial`."""
         _, displaced = self._shard_index.by_group(initial).get(group, ((), ()))
         at = bisect_left(displaced, (size, -1))
         return [other for _, other in displaced[max(0, at - _NEAR):at + _NEAR]]

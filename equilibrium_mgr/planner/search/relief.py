@@ -36,7 +36,7 @@ class OverfullOsd(NamedTuple):
 
 
 class TooManyShards(NamedTuple):
-    """Asks for an OSD with fewer shards of one group, or with fewer other bytes."""
+    """Asks for an OSD with fewer shards of one group, or with more free bytes for each of them."""
 
     group: int
     max_pressure: float         # allowed shards of the group per free byte
@@ -101,7 +101,7 @@ class Relief:
     # -- moves ---------------------------------------------------------------------------------
 
     def _move(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """Returns the best move of one shard."""
+        """Returns the best move of one shard, or None."""
         offers = [offer for offer in self._offers(source, goal) if offer[2]]
         receiving = self._receiving_osds(source, goal)
         if not offers or receiving is None:
@@ -230,8 +230,8 @@ class Relief:
     # -- swaps ---------------------------------------------------------------------------------
 
     def _swap(self, source: int, goal: ReliefGoal, displaced_only: bool) -> Optional[ReliefMove]:
-        """Returns the best swap. `displaced_only`: only for shards that are displaced already,
-        which can move on at no cost."""
+        """Returns the best swap, or None. `displaced_only`: the partner gives only shards that are
+        displaced already, which can move on at no cost."""
         receiving = self._receiving_osds(source, goal)
         if receiving is None:
             return None
@@ -332,8 +332,8 @@ class Relief:
     # -- chains --------------------------------------------------------------------------------
 
     def ejection_chain(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """Returns the best chain: a shard goes to an OSD that is too full for it, and another shard
-        goes on from there.
+        """Returns the best chain, or None: a shard goes to an OSD that is too full for it, and
+        another shard goes on from there.
 
         Nothing else helps an OSD that no single shard can leave, if no shard can come there.
         """
@@ -374,7 +374,8 @@ class Relief:
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
                 source: int) -> Optional[Tuple[float, ShardMove]]:
-        """Returns (gain, move) of the cheapest shard that can leave the middle OSD.
+        """Returns (gain, move) of the cheapest shard that can leave the middle OSD and makes enough
+        room there; None if there is none.
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """

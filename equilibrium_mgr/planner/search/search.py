@@ -31,10 +31,12 @@ from .relief import Relief
 from .single_moves import Descent
 from .tightening import Tightening
 
-#: No step of tightening is smaller, even if shards are: a ratio of an OSD.
+#: The first step of tightening a utilization is at least this ratio of an OSD, even if shards are
+#: smaller.
 _LEAST_STEP = 0.001
 
-#: A return may make way for others. Later passes find little, as measured.
+#: Passes over all displaced shards, because a return may make way for others. More passes would
+#: find little, as measured.
 _REDUCTION_PASSES = 3
 
 #: So many prices at the end only refine. They are skipped if nothing has moved and all sets are
@@ -235,7 +237,7 @@ class Search:
     def _enforce_shares(self, tightening: Tightening, limits: SearchConstraints) -> None:
         """Moves the bytes above an OSD's share off it at any cost, because an operator wants it.
 
-        Other OSDs may become as full for this as the bound demands.
+        For this, other OSDs of its class may rise to a typical shard above the bound.
         """
         placement = self._placement
         share_limits = placement.share_limit_bytes

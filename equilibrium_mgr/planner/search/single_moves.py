@@ -21,13 +21,13 @@ from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry,
 from .joint_moves import JointMoves
 
 
-#: Legal targets examined before the search for a better one ends.
+#: Targets examined before the search for a better move ends, if it has found one.
 _TARGETS = 6
 
 #: A move that drops upmap items is made instead of the best move if it gains this ratio of it.
 _NEARLY = 0.95
 
-#: Pools of an OSD that are examined closely in one turn of the OSD.
+#: Groups of an OSD that are examined closely in one turn of the OSD; more while no move is found.
 _POOLS = 8
 
 _OSDS_A_PIECE = 2000   # between two yields: a few milliseconds
@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
     """A move that lowers the objective by `gain` (bytes × utilization)."""
 
     gain: float
-    utilization_gain: float      # the gain without the count terms
+    utilization_gain: float      # the gain without the count terms; 1 for a return
     pg: int
     target: int
 
@@ -120,7 +120,8 @@ class Descent:
         return True
 
     def _make_best_move(self, source: int, price: float) -> List[int]:
-        """Makes the move that gains most per shard; returns the OSDs that it touched."""
+        """Makes the move that gains most per shard; returns the OSDs that it touched, none if no
+        move gains."""
         osd_set = self._set_of.get(source)
         strict = osd_set is None or osd_set.count_budget <= 0.0
         single = self._best(source, price, strict)
@@ -141,7 +142,8 @@ class Descent:
         return touched
 
     def _spend(self, source: int, move: Candidate, osd_set: Optional[OsdSetState]) -> None:
-        """Takes the bytes of a move that improves only counts off the budget of the set."""
+        """Takes the bytes of a move that improves only counts off the budget of far pools or of the
+        set."""
         placement, costs, pg = self._placement, self._costs, move.pg
         if move.utilization_gain > 0.0 or source not in placement.initial_up[pg]:
             return
@@ -223,8 +225,8 @@ class Descent:
 
     def _group_by_group(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
                         groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
-        """Returns the best move. `groups`: those on the source, the best first. `gains`: group →
-        the gain of its count when a shard leaves."""
+        """Returns the best move, or None. `groups`: those on the source, the best first. `gains`:
+        group → the gain of its count when a shard leaves."""
         best: Optional[Candidate] = None
         tried = 0
         for group in groups:
@@ -282,7 +284,7 @@ class Descent:
 
     def _list_by_list(self, source: int, grouped: ShardsByGroup, price: float,
                       strict: bool) -> Optional[Candidate]:
-        """Returns the best move, of all lists of targets."""
+        """Returns the best move of all lists of targets, or None."""
         best: Optional[Candidate] = None
         known = self._sharing_groups(source, grouped)
         for negative, group in sorted(chain(*[sharing.displaced for sharing in known])):

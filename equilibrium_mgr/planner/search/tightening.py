@@ -34,8 +34,8 @@ _EFFORT_PER_SHARD_AND_OSD = 3
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
 
-#: Operations on one OSD in a step. Further operations are swaps of few bytes, which do not save the
-#: step: on a large cluster a step made and reverted thousands of them.
+#: The most operations on one OSD in a step. Further operations would be swaps of few bytes, which
+#: do not save the step: on a large cluster a step made and reverted thousands of them.
 _MOST_OPERATIONS = 24
 
 #: A step ends when its cost is so many times its value.
@@ -95,7 +95,7 @@ class Tightening:
             wanted = max(goal, highest - step)
             limits.set_max_utilization(osds, wanted)
             above = [(-used[i] / size[i], i) for i in members if used[i] > wanted * size[i] + 1]
-            if not above:   # OSDs of some bytes
+            if not above:   # the excess is at most a byte: tiny OSDs
                 break
             relief_goal = OverfullOsd(helpers, goal, fixed_cost * size[members[0]])
             if not self._apply_step(relief_goal, above, placement.utilization, highest, wanted,
@@ -234,7 +234,8 @@ class Tightening:
         return displaced
 
     def _revert_after(self, kept_moves: int, kept_bytes: int) -> None:
-        """Reverts all moves except the first ones, which displaced `kept_bytes`."""
+        """Reverts the moves of a step except the first `kept_moves`, which displaced `kept_bytes`;
+        counts these bytes."""
         lost = self._moves_made[kept_moves:]
         for pg, source, target in piecewise(reversed(lost), _MOVES_A_PIECE):
             self._placement.move(pg, target, source)

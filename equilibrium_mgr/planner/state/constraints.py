@@ -147,7 +147,8 @@ class SearchConstraints:
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more.
 
-        The group's pool may not lose free space by that.
+        The slack ends where the pool would lose more free space than it may. The pressure itself is
+        allowed in any case.
         """
         least = max(_NEXT_TO_NONE, pressure * _ABOVE)
         most = min(pressure * (_ABOVE + slack), self._pressure_limits[group])
@@ -157,7 +158,8 @@ class SearchConstraints:
             self._needs = {}
 
     def set_least_free(self, group: int, free_bytes: float) -> None:
-        """Allows the group any pressure that leaves its pool this many client bytes."""
+        """Allows the group any pressure that leaves its pool this many client bytes, but not more
+        than at first."""
         of_group = self._placement.groups[group]
         free_per_shard = (of_group.size_ratio or 1.0) * max(1.0, free_bytes)
         pressure = of_group.pool.chunks / free_per_shard
@@ -167,14 +169,16 @@ class SearchConstraints:
         """Allows each group in `tightened` its present highest pressure, and `slack` (a ratio)
         more.
 
-        Other data groups get the highest pressure that their pool allows.
+        Other groups may have any pressure that takes no more free space from their pool than it may
+        lose.
         """
         for group, pressure in self._highest_pressures(of_pools).items():
             more = slack if group in self.tightened else inf
             self.set_max_pressure(group, pressure, more)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
-        """Allows these OSDs this utilization (a ratio of size), but never more than at first."""
+        """Allows these OSDs this utilization (a ratio of size), but never more than they were
+        allowed at first."""
         give_way()
         for i in osds:
             wanted = utilization * self._placement.size_bytes[i]
@@ -182,9 +186,10 @@ class SearchConstraints:
         self._by_room.limits_changed()
 
     def with_room(self, receiving: SortedOsds, least: int) -> Iterable[TargetEntry]:
-        """Returns the entries of OSDs that may take so many bytes more.
+        """Returns the entries of `receiving` for OSDs that may take `least` more bytes.
 
-        Uses a sorted list: few of thousands of OSDs have room once utilizations are nearly equal.
+        Finds them in a list sorted by free bytes, because few of thousands of OSDs have room once
+        utilizations are nearly equal.
         """
         entries = self._by_room.entries()
         used = self._placement.used_bytes
@@ -205,7 +210,8 @@ class SearchConstraints:
         return self.fits_pressure(osd, more, plus, minus)
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
-        """Returns `fits` for pressure only; a group that loses a shard fits unless bytes come."""
+        """Returns True if the OSD keeps the pressures after such a change; `fits` checks its bytes
+        as well. The group that loses a shard is checked only if bytes come."""
         counts = self._counts
         limits = self.max_pressure
         last = self._limited
@@ -351,7 +357,7 @@ class OsdSetState:
 
 def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds,
               weights: Weights) -> List[OsdSetState]:
-    """Returns the states of a set's device classes, the fullest first.
+    """Returns the states of a set's device classes, the one with the highest bound first.
 
     The search lowers each class as far as possible while the classes before it are at their bounds.
     It fills a class above its maximum only if the classes before it need that.

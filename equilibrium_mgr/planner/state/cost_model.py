@@ -28,7 +28,8 @@ def pressures(placement: PlacementState, group: ShardGroup,
     shards per free byte, rounded down, place all of them. No OSD has to hold more than M × its free
     bytes. This is D'Hondt's method of apportioning seats, which maximizes the smallest free space
     per shard. Even is the highest pressure if each OSD has its part of the shards by size, rounded
-    up: about the result of balancing only PG counts. It ignores failure domains.
+    up: about the result of balancing only PG counts. Even ignores failure domains. Both are 0 if
+    the group has no shards, or no OSD can take any.
     """
     osds = [i for i in group.osds if placement.is_usable[i] and free[i] > 0.0]
     count = group.shard_count
@@ -117,8 +118,8 @@ class CostModel:
         self.pool_weights = _pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
-        #: group → the pressure above which its pool is far from its possible free space; infinite
-        #: if no pool is far, or nothing can be placed
+        #: group → the pressure above which its pool is far from its possible free space. Infinite
+        #: if no pool is far, or nothing can be placed; 0 if the weight of the pool is 0
         self.far_pressure: List[float] = []
         shards = max(1, sum(placement.shard_counts))
         budget = max(weights.least_far_move_budget, FAR_MOVE_SHARDS / shards)
@@ -143,7 +144,8 @@ class CostModel:
         self.cap_pressure = [least * (1.0 + COUNT_SLACK) for least in self.min_pressure]
 
     def is_far(self, group: int, osd: int) -> bool:
-        """Returns True if the OSD's shards of a group keep its pool far from its free space.
+        """Returns True if the OSD's shards of a group keep their pool far from the free space that
+        it can have.
 
         Returns False once no bytes are left for moves that improve this.
         """

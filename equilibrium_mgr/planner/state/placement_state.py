@@ -57,7 +57,7 @@ class PlacementState:
         self.moved_pgs: Set[int] = set()           # PGs whose up set has ever changed
         #: OSD index → (PG, the OSD that CRUSH wants) of the shards that upmap items keep there
         self.pinned: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
-        self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another one
+        self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another of theirs
         #: per OSD index: movable PGs, PG shards including immovable ones, and the (group, bytes) of
         #: each shard that has come or left
         self.shards: List[List[int]] = [[] for _ in osd_ids]
@@ -66,13 +66,13 @@ class PlacementState:
         self.change_log: List[int] = []            # source and target of each move, as OSD indices
         #: called after every move: PG, source, target, group
         self.observers: List[Callable[[int, int, int, int], None]] = []
-        #: the most PG shards of an OSD
+        #: the most PG shards that an OSD may have
         self.max_shards = options.max_pg_shards_per_osd or inf
         self._upmap_pairs_left = upmap_pairs_left(
             options.max_upmap_items, len(snapshot.pgs),
             sum(map(len, snapshot.upmap_items.values())))
         self._add_pgs(options)
-        #: OSD indices with more PG shards than that: only shards that left them may return
+        #: OSD indices with more than `max_shards` PG shards: only shards that left them may return
         self._crowded = frozenset([
             i for i, count in enumerate(self.shard_counts) if count > self.max_shards])
 
@@ -88,12 +88,12 @@ class PlacementState:
         self.share_limit_bytes: Dict[int, int] = {}
         full = self.snapshot.full_ratio
         sizes = [o.size_bytes + o.fixed_bytes / full for o in osds]
-        #: utilization by class, fixed bytes included
+        #: device class → highest utilization of its OSDs, fixed bytes included
         highest: Dict[str, float] = defaultdict(float)
         for o, size in zip(osds, sizes):
             now = (o.target_bytes + o.fixed_bytes) / size
             highest[o.device_class] = max(highest[o.device_class], now)
-        #: True if shards could be there without the plan's options
+        #: True if the OSD may take shards, whatever the plan's options say
         self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
         #: the most used bytes to which moves may fill an OSD; 0 for OSDs that are not usable
         self.fill_limit_bytes: List[int] = [0] * len(osds)
@@ -210,7 +210,8 @@ class PlacementState:
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
         """Returns the code of the reason why one of the OSDs must not take part, or None.
 
-        A displaced shard may leave an OSD that must not give, and return to one that must not get.
+        Exceptions: a displaced shard may leave an OSD that must not give, and a shard may return to
+        an initial OSD of its PG that must not get.
         """
         if self._only is not None and not self._is_free(pg, source, target):
             return codes.OSD_EXCLUDED

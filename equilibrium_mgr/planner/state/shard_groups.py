@@ -45,7 +45,7 @@ class ShardGroup:
         self.total_bytes = 0                  # of all its shards
         #: OSD index → failure domain; None if the rule needs more than distinct failure domains
         self.domain_of = layout.domain_of
-        #: OSD index → the bucket that no single shard can leave; None: there is none
+        #: OSD index → the bucket that a shard cannot leave alone; None: there is none
         self.zone = layout.zone
         self.joint = layout.joint
         #: failure domain → its bit; empty if `reachable_domains` is not recorded
@@ -71,7 +71,8 @@ class ShardGroup:
             self.reachable_domains[domain] |= unused | bits[domain]
 
     def may_reach(self, source: int, target: int) -> bool:
-        """Returns False if no shard of the group can go from one OSD to the other; a fast check."""
+        """Returns False if certainly no shard of the group can go from `source` to `target`. This
+        is a fast check: True proves nothing."""
         members = self.members
         if source not in members or target not in members:
             return False

@@ -28,7 +28,8 @@ _KEYS_A_PIECE = 1000   # computed before it gives way again: a few milliseconds
 
 
 class TargetIndex:
-    """Lists per zone of the hierarchy and group, or take if there are too many groups.
+    """Lists of targets: one for each zone of each group, or of each take if there are too many
+    groups.
 
     The key of a group's own list is the cost of a shard of mean size; the key of a shared list is
     the OSD's utilization.
@@ -64,7 +65,8 @@ class TargetIndex:
         return known.entries() if known is not None else []
 
     def in_bucket(self, group: int, bucket: int, bucket_of: Sequence[int]) -> List[TargetEntry]:
-        """Returns the OSDs of one of the buckets that a PG's shards of the group share."""
+        """Returns the OSDs of one bucket that may take a shard of the group. `bucket_of`: OSD
+        index → its bucket."""
         known = self._by_bucket.get((group, bucket))
         if known is None:
             members = self._placement.groups[group]

@@ -95,7 +95,6 @@ def _class_row(name: str, usage: Usage, stages: _Stages) -> Row:
     return row
 
 
-
 def _pool_row(pool: Pool, usage: Usage, stages: _Stages) -> Row:
     """Returns the free space of a pool, JSON-ready."""
     row: Row = {

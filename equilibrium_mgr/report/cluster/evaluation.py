@@ -82,7 +82,8 @@ class Look(NamedTuple):
     space: Mapping[int, PoolSpaceNow]     # pool id → Ceph's own figures
     settings: Settings = default_settings()
     is_look_started: bool = False         # a refresh of the view has been requested
-    #: Changes of the execution that are still to be sent. None if nothing is executed.
+    #: the changes of the plan in question, or those of the execution that are still to be sent;
+    #: None without either
     wanted: Optional[Sequence[PgChange]] = None
 
     def line(self) -> str:
@@ -443,8 +444,9 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
 
     Utilizations are ratios. `bound_` keeps the operator's weights. `proven_` counts the sizes of
     the OSDs alone; the certificate of the class proves it. `moved_bytes`: what the plan still moves
-    off OSDs of the class. `least_moved_bytes`: what any plan with this maximum moves. `osd_ids`:
-    the OSDs of the class that take data. `held_osds`: how many of these have a lowered weight.
+    off OSDs of the class. `least_moved_bytes`: what any plan with this maximum moves at least.
+    `osd_ids`: the OSDs of the class that take data. `held_osds`: how many of these have a lowered
+    weight.
     """
     bounds = view.utilization_bounds
     snapshot = view.snapshot

@@ -18,7 +18,7 @@ from .evaluation import joined
 
 #: Lines of the table of pools.
 _MOST_POOLS = 20
-#: OSDs that are down which a line names.
+#: A line names at most so many of the OSDs that are down.
 _MOST_DOWN = 4
 
 
@@ -66,7 +66,8 @@ WORST_COLUMNS: Columns = {
 #: Name of the second row of a failure: of the same with steering.
 _STEERED = "  steered"
 
-#: Points of a ratio above what is needed.
+#: The advised backfillfull_ratio is higher by this than the utilization that is needed (percentage
+#: points).
 _RATIO_MARGIN = 0.5
 
 _Part = List[str]   # lines of a screen
@@ -296,7 +297,7 @@ def _outcome(answer: FailureAnswer, recovery: Recovery) -> str:
 
 
 def _steered_outcome(answer: FailureAnswer, steered: SteeredRecovery) -> str:
-    """Says the same with steering."""
+    """Says the same as `_outcome` if shards are steered, and how many go elsewhere or stay."""
     text = ""
     if not answer.steers:
         text = "if automatic balancing, steer_recovery and hold_placement were on: "
@@ -335,7 +336,8 @@ def room_advice(answer: FailureAnswer, recovery: Recovery) -> str:
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
                space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Says how many PGs are in a condition, and names their pools. `pgs`: pool id → PGs."""
+    """Says how many PGs are affected, and names their pools. `pgs`: pool id → PGs. `text`: how they
+    are affected."""
     if not pgs:
         return []
     names = [space[pool].name if pool in space else str(pool) for pool in sorted(pgs)]

@@ -30,7 +30,7 @@ from .relief import MOST_NAMED, crush_crowds_out
 WORTH_DOING = 0.03
 #: More PGs are worth all that moves for them if they multiply what a pool can take by this.
 _WORTH_MORE = 1.1
-#: Whole shards explain a distance to the bound of this many of them.
+#: Whole shards explain a distance to the bound of at most this many of them.
 _ABOUT_ONE = 1.5
 #: A shard is small enough below this ratio of the smallest OSD.
 _FINE = 0.005
@@ -324,8 +324,9 @@ def _shard_ratios(osd_set: OsdSet, view: ClusterView) -> Dict[int, float]:
 
 def _planned_advice(pool: Pool, pg_num: int, now: float, osd_set: OsdSet, context: ExplainContext,
                     is_of_osds: bool) -> List[Row]:
-    """Asks a plan with that pg_num. `is_of_osds`: it is to lower the fullest OSD, not to raise the
-    pool's free space."""
+    """Returns the advice to set `pg_num` if a plan with that pg_num gains enough; none if it gains
+    too little. Until that plan is made, the advice is to ask again. `is_of_osds`: the gain is a
+    lower fullest OSD, not more free space of the pool. `now`: utilization of the fullest OSD."""
     found = context.plan_pg_num(context.snapshot, context.options, pool.id, pg_num)
     before = context.view.usage.pools[pool.name].free_bytes
     figures: Dict[str, Any] = {

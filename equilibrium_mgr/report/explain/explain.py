@@ -183,7 +183,8 @@ def _cluster_facts(context: ExplainContext) -> Facts:
 
 
 def _fullest_sentence(osd_set: OsdSet, most_now: float, view: ClusterView) -> str:
-    """Says how far the fullest OSD of the set, as `status` finds it, is from the bound."""
+    """Says how far the fullest OSD of the set is from the bound when all in flight has arrived.
+    `most_now`: the highest utilization now."""
     osds = view.snapshot.osds
     most, first = max([(osds[osd].target_utilization or 0.0, -osd) for osd in osd_set.osds])
     above = most - osd_set.bound

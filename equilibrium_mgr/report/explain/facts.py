@@ -33,8 +33,8 @@ _NOBODYS = 0.05
 
 
 def explain_osd(number: int, view: ClusterView) -> Facts:
-    """Returns the utilization of an OSD, the one that it could have, and the obstacles; ratios of
-    its size."""
+    """Returns the utilization of an OSD, the utilization in the most even placement, and why it can
+    take no shards; ratios of its size."""
     snapshot = view.snapshot
     bounds = view.utilization_bounds
     osd = snapshot.osds[number]

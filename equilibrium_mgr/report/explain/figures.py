@@ -77,7 +77,8 @@ def _max_upmap_items(_: Optional[RefusalCount], context: ExplainContext) -> Figu
 
 
 def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    """`needed`: a ratio that allows a tenth more PG shards than the fullest target has."""
+    """Returns the figures for the limit of PG shards. `needed`: an
+    osd_max_pg_per_osd_hard_ratio that allows a tenth more than the OSD with most of them has."""
     mean, allowed = context.max_pg_shards
     numbers: Figures = {"limit": allowed}
     if found is None or not mean:
@@ -125,7 +126,8 @@ def _osd_excluded(_: Optional[RefusalCount], context: ExplainContext) -> Figures
 
 
 def excluding_option(settings: Settings) -> str:
-    """Returns the first filter that is set and leaves OSDs out."""
+    """Returns the name of the first option that is set and filters OSDs; `not_buckets` if none
+    is."""
     for name in ("to_buckets", "not_buckets", "from_buckets"):
         if getattr(settings, name) is not None:
             return name
@@ -137,7 +139,8 @@ def _nearfull(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
 
 
 def _bound(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    """`full_class`: a class in which OSDs have to be nearfull."""
+    """Returns `full_class`, a class whose bound is nearfull or above, if that of the fullest OSD
+    is."""
     fullest = fullest_osds(context.view, context.settings.device_classes)
     if not fullest or fullest[0].osd_set.bound < context.snapshot.nearfull_ratio:
         return {}

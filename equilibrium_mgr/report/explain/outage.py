@@ -172,8 +172,8 @@ def _is_of_one(osds: Sequence[Osd], group: str, snapshot: Snapshot) -> bool:
 
 
 def _first_action(found: _Outage, status: BalancerStatus, view: ClusterView) -> str:
-    """Returns what to do first. Clients come after OSDs: with too few OSDs they would write to
-    those that are left."""
+    """Returns what to do first. Starting OSDs comes before unpausing clients: with too few OSDs
+    clients would fill those that are left."""
     snapshot = view.snapshot
     if found.down:
         return _start(found.down, snapshot)
@@ -319,7 +319,8 @@ def _verb(count: int, one: str, more: str) -> str:
 # -- CRUSH rules and hosts -------------------------------------------------------------------------
 
 def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
-    """Returns the first pool whose CRUSH rule takes buckets without OSDs that are in."""
+    """Returns the first pool whose CRUSH rule takes only buckets without OSDs that are in, or
+    None."""
     for pool in snapshot.pools.values():
         if pool.rule is not None and all(map(snapshot.is_out, pool.rule.osds())):
             return pool
@@ -334,7 +335,8 @@ def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
-    """Names the rule of the pool of the same kind with most PGs whose rule reaches enough OSDs."""
+    """Returns the action that gives a pool a rule with OSDs. It names the rule of another pool of
+    the same kind, the one with most PGs whose rule reaches enough OSDs."""
     others = []
     for one in snapshot.pools.values():
         if one.rule is None or one.erasure != pool.erasure:
@@ -418,7 +420,8 @@ def _parent(bucket_id: int, crush: CrushHierarchy) -> str:
 # -- words -----------------------------------------------------------------------------------------
 
 def _seen(view: ClusterView, what: str, *osds: Osd) -> str:
-    """Returns since when the trouble of these OSDs, or of anything, has been seen."""
+    """Returns a clause: since when the trouble `what` has been seen, of these OSDs; without OSDs,
+    the oldest trouble of that kind."""
     seen = view.troubles[what]
     times = [seen[osd.id] for osd in osds] or seen.values()
     return f", seen since {format_time(min(times))} UTC"

@@ -2,9 +2,9 @@
 and whether the move would gain.
 
 The planner's own checks answer, on a placement without moves, and those of the throttle, for a
-batch that is still empty. The answers depend on the OSD that loses a shard. That is the OSD of the
-plan under way, else the one whose move the fewest checks reject, and among them the one whose
-move gains most.
+batch that is still empty. The answers depend on the OSD that loses a shard. That is the OSD from
+which the plan under way moves it. Without such a plan it is the OSD whose move the fewest checks
+reject, and among several the one whose move gains most.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _clause(row: Row) -> str:
 
 
 def _helps(row: Row, pg: Pg, osd: Osd, context: ExplainContext) -> str:
-    """Returns the action against a check that rejects the move."""
+    """Returns the action that lets the move pass the check of a row, which rejects it."""
     code = row["code"]
     if code in _NO_HELP:
         return codes.NOTHING
@@ -269,7 +269,8 @@ def _row(stage: str, check: str, text: str, code: str = "") -> Row:
 
 
 def _of_evenness(code: str, move: Move) -> Row:
-    """Returns whether the move would make the cluster more even. `code`: of the move."""
+    """Returns a row that says whether the move would make the cluster more even. `code`: of the
+    move, in the census."""
     figures = (f"{_change_of(move.source, move.source_before, move.source_after)},"
                f" {_change_of(move.target, move.target_before, move.target_after)}")
     if code in _GAINING:
@@ -282,7 +283,8 @@ def _change_of(osd: int, before: float, after: float) -> str:
 
 
 def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> List[Row]:
-    """Returns whether the plan under way, or the last one, has the move, if that is known."""
+    """Returns a row that says whether the plan under way, or the last one, has the move; none if
+    that is not known."""
     if is_planned:
         planned = "the plan under way has the move"
         for change, verdict in context.status.deferred:
@@ -359,7 +361,7 @@ def _target_text(question: _Question) -> str:
 
 
 def _rule_text(question: _Question) -> str:
-    """Returns the shards that the OSD may replace, or why the rule rejects it."""
+    """Returns the OSDs whose shard this OSD may take by the rule, or why the rule rejects it."""
     pg = question.pg
     osd = question.osd
     source = question.source

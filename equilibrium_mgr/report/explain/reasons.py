@@ -101,8 +101,8 @@ def _wait_text(groups: Sequence[WaitingGroup]) -> str:
 # -- counts ----------------------------------------------------------------------------------------
 
 def _census_of(osd: int, context: ExplainContext, pool: Optional[int] = None) -> Census:
-    """Counts what refuses the shards of an OSD, or those of one pool there. Only if the bounds are
-    known."""
+    """Counts why the shards of an OSD, or those of one pool there, stay. The caller knows that
+    there are bounds."""
     asked = context.census()
     assert asked is not None
     return asked.of_osd(osd, MOST_PAIRS, pool)
@@ -123,7 +123,8 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
 
 
 def _counted_text(found: RefusalCount, context: ExplainContext) -> str:
-    """Returns what a code refuses, or what the moves come to that nothing refuses."""
+    """Returns why no plan makes the moves that have a code: the check that rejects them, or for
+    allowed moves that they gain too little or are not planned yet."""
     said = codes.REASONS[found.code].counted
     if not said:
         if context.is_idle:
@@ -141,7 +142,8 @@ def _counted_text(found: RefusalCount, context: ExplainContext) -> str:
 
 
 def _domain_text(pg: Pg, osd: int, pool: Pool) -> str:
-    """Returns the innermost failure domain of the shard on the OSD, which has no place for it."""
+    """Says that the failure domain of a target has all shards of the PG that it may have. `osd`:
+    where the shard is."""
     domains = pool.rule.block_at(pg.up.index(osd)).domains if pool.rule is not None else ()
     if not domains:
         return "the CRUSH rule does not allow it"
@@ -158,8 +160,8 @@ def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
 
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                osd_set: Optional[OsdSet], pool: Optional[Pool] = None) -> Explanation:
-    """Returns the counted reason, or the reason of the state if moves are allowed and the state
-    sends none. `pool`: whose free space is asked for."""
+    """Returns the counted reason; or the reason of the state, if that is why allowed moves are not
+    made. `pool`: the pool whose free space is explained."""
     found = _counts(what, census, where, context)
     code = census.reason_code
     if context.is_idle:
@@ -339,7 +341,7 @@ def pg_line(pg: Pg, context: ExplainContext) -> str:
 
 
 def action_for(pg: Pg, context: ExplainContext) -> str:
-    """Returns what lets a PG move that cannot be moved."""
+    """Returns the action that lets an immovable PG move; nothing to do if the PG is movable."""
     snapshot = context.snapshot
     pool = snapshot.pools[pg.pool]
     immovable = pg.immovable or pool.immovable

@@ -90,8 +90,9 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
 
 
 def crush_crowds_out(view: ClusterView) -> bool:
-    """Returns True if more is misplaced than the limit, as after an expansion, and nothing leaves
-    an OSD above nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
+    """Returns True if CRUSH's own moves keep the module from relieving an OSD: they are most of the
+    bytes in flight, more is misplaced than the limit, and nothing leaves an OSD above
+    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
     snapshot = view.snapshot
     osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:

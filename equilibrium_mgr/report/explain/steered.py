@@ -1,5 +1,5 @@
-"""States for a PG in flight, and for one that has arrived, which of its OSDs equilibrium chose as
-its shards were copied anyway (planner/steering.py), and why it chose none."""
+"""States which OSDs equilibrium chose for a PG, in flight or arrived, whose shards Ceph copied
+anyway (planner/steering.py), and why it chose no others."""
 from __future__ import annotations
 
 from typing import Any, Dict, List
@@ -13,7 +13,7 @@ from .facts import Facts
 
 
 def steering_facts(pg: Pg, context: ExplainContext) -> Facts:
-    """Returns the OSDs that equilibrium chose for a PG, and why it keeps CRUSH's others."""
+    """Returns the OSDs that equilibrium chose for a PG, and why it left the PG to CRUSH."""
     pgid = pg.pgid
     unexplained = set(context.snapshot.items_of(pgid))
     chosen: List[Dict[str, Any]] = []
