@@ -22,7 +22,8 @@ NOT_REACHED = {
     "balanced": "is no trouble"}
 
 #: Of which a situation takes seconds.
-_SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded", "pg_count")
+_SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded", "pg_count",
+         "in_flight")
 _CODES: Set[str] = set()   # of the default run
 
 

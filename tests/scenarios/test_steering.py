@@ -52,6 +52,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Dict[str, float]:
     return total
 
 
+@pytest.mark.full
 def test_steering_is_never_worse(failure_seed: int, tmp_path: Path,
                                  copied: Dict[str, float]) -> None:
     alone = course(failure_seed, tmp_path, copied, steers=False)
