@@ -177,8 +177,8 @@ class MetricsEndpoint:
             if self._close():
                 self._set_uri("")
             self._wanted = (address, port)
-            self.failure = None if not port else self.failure
             if not (address and port):
+                self.failure = None
                 return
             try:
                 self._server = self._bound(address, port)

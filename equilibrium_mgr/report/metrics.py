@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
+from ..execution.outcomes import active_rejections
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
 from ..plan.model import Usage
@@ -231,7 +232,7 @@ def _pool_free_bytes(moment: _Moment) -> Figures:
 
 
 def _rejected_upmaps(moment: _Moment) -> float:
-    return len(moment.status.rejected)
+    return len(active_rejections(moment.status.rejected, moment.now))
 
 
 def _moved_bytes(moment: _Moment) -> Optional[float]:

@@ -61,6 +61,14 @@ def test_an_address_that_is_not_here(served: Served, address: str) -> None:
     assert served.endpoint.failure is None
 
 
+def test_without_an_address_an_older_failure_is_over(served: Served) -> None:
+    port = free_port()
+    served.endpoint.apply("203.0.113.5", port)
+    assert served.endpoint.failure
+    served.endpoint.apply("", port)
+    assert served.endpoint.failure is None
+
+
 def test_a_host_without_ipv6(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     class NoIpv6(MetricsServer):
         def __init__(self, address: str, *arguments: Any) -> None:
