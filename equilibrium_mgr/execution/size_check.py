@@ -42,11 +42,11 @@ _CONCERNED_RATIO = 0.25
 
 
 class Misprediction(NamedTuple):
-    """One OSD that took more than was predicted, and a pool that explains it."""
+    """One OSD that took more than was predicted, and a pool that brought a part of the bytes."""
 
     pool: int
     osd: int
-    predicted_bytes: int   # of the shards that have arrived
+    predicted_bytes: int   # of the shards of all pools that have arrived
     measured_bytes: int    # the same as the OSD reports them
     found_at: float        # seconds since the epoch
     tries: int = 1         # how many times in a row the pool was stopped
@@ -265,9 +265,10 @@ class SizeCorrections:
 
 def sentence(found: Misprediction, name: str) -> str:
     """Returns the misprediction, and when the pool goes on, for people."""
-    return (f"pool '{name}' took {format_bytes(found.measured_bytes)} on osd.{found.osd} where"
-            f" {format_bytes(found.predicted_bytes)} were predicted; a few of its shards go"
-            f" again from {format_deadline(found.until)}, with the measured size")
+    return (f"osd.{found.osd} took {format_bytes(found.measured_bytes)} of new shards where"
+            f" {format_bytes(found.predicted_bytes)} were predicted, among them those of pool"
+            f" '{name}'; a few of its shards go again from {format_deadline(found.until)}, with the"
+            f" measured size")
 
 
 def _shrunk_bytes(number: int, watch: _Watch, snapshot: Snapshot) -> int:
