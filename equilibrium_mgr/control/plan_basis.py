@@ -166,7 +166,8 @@ def fullness_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
 
 
 def topology_change(then: PlanBasis, now: PlanBasis) -> Optional[str]:
-    """Returns the change that makes other placements legal than before, as a clause, or None."""
+    """Returns a change of OSDs, weights, full ratios, drains or pools since the plan, as a clause,
+    or None."""
     if then.full_ratios != now.full_ratios:
         return "a full ratio has changed"
     changed = _differing(then.osds, now.osds)

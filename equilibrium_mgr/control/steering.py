@@ -68,7 +68,7 @@ class SteeringTrigger:
         self._note_returned(snapshot)
         is_new_mgr = self._topology is None
         if is_new_mgr and _is_rebuilding(snapshot):
-            # the last mgr has perhaps not steered that; nobody knows what moved before the failure
+            # perhaps the last mgr has not steered it, and what moved before it is not known
             self._begin_change(moving, {}, now)
         elif not is_new_mgr and topology != self._topology:
             self._begin_change(self._moving - self._steered, self._items, now)

@@ -5,7 +5,7 @@ are more lenient than CRUSH in places: they do not check the number of shards pe
 `choose` step. They are stricter in others: they count buckets over the whole up set, so they reject
 what most nested and hybrid `choose` rules place. In MSR rules the monitor only reads takes, each
 for one position. If there is one take, it allows all OSDs that have weight under it. If there are
-two, it rejects all up sets whose first positions are not where the takes want them.
+two, it wants position 0 under the first and position 1 under the second.
 """
 from __future__ import annotations
 

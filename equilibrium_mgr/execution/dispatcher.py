@@ -297,7 +297,7 @@ class UpmapDispatcher:
         # a cooldown may be longer than max_wait; automatic plans go on without these PGs
         if execution.name and COOLDOWN in [why.code for _, why in decision.waiting]:
             execution.stall = Stall()
-        seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
+        seconds = execution.stall.observe(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
         if seconds < settings.max_wait:
             return
@@ -318,7 +318,7 @@ class UpmapDispatcher:
         seconds. A PG may stay in backfill_toofull or lack an object for ever, and then no other
         plan would be made."""
         # by bytes: Ceph counts no copy as misplaced that moves by log recovery
-        seconds = execution.stall.seconds(self._clock(), self.pending.bytes_to_come(snapshot), True,
+        seconds = execution.stall.observe(self._clock(), self.pending.bytes_to_come(snapshot), True,
                                           settings.sleep_interval)
         return seconds >= settings.max_wait
 
@@ -485,7 +485,7 @@ class UpmapDispatcher:
 
 
 def moving(kind: str, batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
-    """Returns the changes of a batch that copy shards which are not copied anyway, by the PGs in
+    """Returns the changes of a batch that start a copy which is not under way, by the PGs in
     `before`. `kind`: of the plan."""
     found: List[PgChange] = []
     if kind in MOTIONLESS:

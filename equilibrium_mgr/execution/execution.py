@@ -38,9 +38,9 @@ class Stall:
         self._waited = 0.0    # seconds
         self._to_come = 0     # at the last observation
 
-    def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
-        """Notes an observation at which nothing could be sent, or nothing had arrived. Returns for
-        how many seconds that has been so.
+    def observe(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
+        """Notes an observation. Returns for how many seconds nothing could be sent, or nothing has
+        arrived.
 
         `throttled`: the plan waits for arrivals. Then the stall begins again when `to_come` falls,
         which is object copies or bytes. `sleep_interval`: seconds between rounds.

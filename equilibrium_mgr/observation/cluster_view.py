@@ -297,7 +297,7 @@ class ClusterView(NamedTuple):
     def has_drifted(self) -> bool:
         """Returns True if OSDs report clearly different figures than in the snapshot.
 
-        Also if all that moved then has arrived: an OSD can report that before its PG does.
+        Also if PGs were misplaced then and none is now: OSDs report an arrival before its PG does.
         """
         was_moving = self.movements or self.snapshot.misplaced_copies
         if was_moving and not self.misplaced_ratio:

@@ -1,7 +1,7 @@
 """The objective that the planner minimizes: the formula, and its weights, found by tuning.
 
-Symbols, with i an OSD, g a group (the shards that one pool places under one take), S a set of OSDs
-connected by pools (planner/bound/lower_bound.py):
+Symbols, with i an OSD, g a group (the shards that one pool places under one take), S the OSDs of
+one device class in a set, which pools connect (planner/bound/lower_bound.py):
 
     u_i   utilization: used bytes ÷ C_i                                        (ratio)
     C_i   size of the OSD                                                      (bytes)
@@ -26,7 +26,7 @@ A search lowers, in bytes × utilization,
 
     V_S(U) = usable_bytes(S) · (usable_value · (min(U, F_S) - B_S)
                                 + far_usable_value · max(0, U - F_S)),
-    F_S    = B_S + FAR_SHARDS typical shards of S.
+    F_S    = B_S + max(0.004, FAR_SHARDS typical shards of S); infinite if S has fixed bytes.
 
 The first line evens out utilization, above all on OSDs above their target. The second line stands
 for the pools' free space, as far as single OSDs show it. A move changes both lines for two OSDs

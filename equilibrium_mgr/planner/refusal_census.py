@@ -120,7 +120,8 @@ class RefusalCensus:
         return Census(tuple(counts), len(shards), counted, pairs, _reason(counts))
 
     def _targets_of(self, pg: Pg, source: int) -> Iterator[int]:
-        """Yields the other OSDs that the rule of a PG allows for its shard on an OSD."""
+        """Yields the other OSDs that the take of the shard reaches, whether or not failure domains
+        allow them."""
         rule = self._snapshot.pools[pg.pool].rule
         position = pg.up.index(source)
         if rule is None or position >= rule.size:

@@ -226,7 +226,7 @@ _CHECKS: Tuple[Tuple[str, Callable[[_Round], Optional[Check]]], ...] = (
     ("MGR_EQUILIBRIUM_MISPREDICTED", _mispredicted),
     ("MGR_EQUILIBRIUM_APPLY_FAILED", _apply_failed),
     ("MGR_EQUILIBRIUM_WITHHELD", _withheld))
-#: Raised only while the module sends moves.
+#: Raised only while the module has work: automatic balancing is on, or a plan or drain goes on.
 _CHECKS_OF_WORK = (
     ("MGR_EQUILIBRIUM_CONFLICT", _conflict),
     ("MGR_EQUILIBRIUM_TOOFULL", _toofull),

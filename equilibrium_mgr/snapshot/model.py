@@ -377,8 +377,8 @@ def transfers(pg: Pg, positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...
 
 
 def is_same_placement(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:
-    """Returns True if the OSDs are the same. In replicated pools the order does not matter: it only
-    sets the primary."""
+    """Returns True if no shard differs: the same OSDs, and in erasure-coded pools in the same
+    order. In replicated pools the order only sets the primary."""
     if one == other or positional or len(one) != len(other):
         return one == other
     return set(one) == set(other)

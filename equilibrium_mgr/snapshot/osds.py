@@ -60,8 +60,8 @@ def _group_flags(osd_map: Mapping[str, Any]) -> Dict[str, FrozenSet[str]]:
 def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
               osd_stats: Sequence[Mapping[str, Any]],
               drained: Container[int] = ()) -> Dict[int, Osd]:
-    """Returns OSD id → OSD for every OSD of the osdmap, without traffic. `drained`: OSDs that an
-    operator wants emptied."""
+    """Returns OSD id → OSD for every OSD of the osdmap, without what is in flight to and from it
+    (`SizeModel.osds_with_traffic`). `drained`: OSDs that an operator wants emptied."""
     hosts = crush.hosts()
     classes = crush.device_class
     reports = {stats["osd"]: (*_size_and_used(stats), int(stats.get("num_pgs", 0)))
@@ -132,7 +132,7 @@ def _tied_osds(crush: CrushHierarchy, pools: Mapping[int, Pool],
 def _find_sets(osds: Mapping[int, Osd], tied: _Tied) -> List[AbstractSet[int]]:
     """Returns the sets: pools may place many of the same bytes on any OSD of one set.
 
-    A take that places more bytes is considered first.
+    Takes are considered by their bytes, the most first.
     """
     total = sum([count for count, _ in tied.values()])
     sets: List[AbstractSet[int]] = []

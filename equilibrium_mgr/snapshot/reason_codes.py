@@ -1,8 +1,8 @@
 """Codes of the reasons why data is not moved, and their texts: one table for all screens.
 
-Each cause has one code, which stays the same for programs. `status`, `explain`, `drain ls`,
-`metrics` and health checks name reasons by these codes alone, and take the codes' texts from
-REASONS.
+Each cause has one code, which stays the same for programs. Screens name reasons by these codes,
+and take actions from REASONS; sentences too, unless a Verdict brings its own. Reasons that keep a
+single PG in place have theirs in snapshot/immovable_reasons.py.
 """
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Reason(NamedTuple):
     stuck: str = "no other OSD may take them"   # why shards cannot leave an OSD
 
 
-#: The only home of these texts: `status`, `explain`, health checks and the report read them here.
+#: `status`, `explain`, health checks and the report read these texts here alone.
 REASONS: Mapping[str, Reason] = {
     BOUND_CAPACITY: Reason(
         ("add capacity to class {full_class}, or delete data: no move lowers it", _NO_LOWER),

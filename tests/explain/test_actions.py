@@ -110,6 +110,11 @@ def misplaced(copies: int) -> Cluster:
     ("misplaced_limit", misplaced(5), {"option": "max_misplaced_ratio", "limit": 0.05},
      "nothing; it ends by itself as shards arrive; 'ceph config set mgr mgr/equilibrium/"
      "max_misplaced_ratio 0.1' is faster"),
+    ("misplaced_limit", misplaced(5), {"option": "max_misplaced_ratio", "limit": 0.15},
+     "nothing; it ends by itself as shards arrive; 'ceph config set mgr mgr/equilibrium/"
+     "max_misplaced_ratio 0.2' is faster"),
+    ("misplaced_limit", misplaced(5), {"option": "max_misplaced_ratio", "limit": 0.2},
+     "nothing; it ends by itself as shards arrive"),
     ("max_transit", giant(), {"option": "max_transit_ratio", "limit": 0.6},
      "nothing; it ends by itself as shards arrive; 'ceph config set mgr mgr/equilibrium/"
      "max_transit_ratio 1' is faster"),

@@ -26,7 +26,7 @@ from .max_min_levels import Component, SinkPart, build_network, components, uppe
 CAPACITY = "capacity"              # all OSDs that its bytes can reach are full then
 FAILURE_DOMAIN = "failure domain"  # some are full then; the rule keeps bytes off the others
 
-#: Growths that differ by a smaller ratio are equal.
+#: Growths of a pool whose relative difference is below this are equal.
 _SAME = 1e-12
 _STEPS = 1_000_000   # of a ratio of growths
 _MOST_CUTS = 50   # a handful is needed

@@ -203,7 +203,8 @@ class Relief:
     # -- joint moves ---------------------------------------------------------------------------
 
     def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """Returns the best joint move off the OSD, or None.
+        """Returns the best move of all shards that a PG has in the OSD's bucket to another bucket,
+        or None.
 
         The best has the highest score, not the highest gain: that can be a move of an empty PG.
         """
@@ -374,8 +375,8 @@ class Relief:
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
                 source: int) -> Optional[Tuple[float, ShardMove]]:
-        """Returns (gain, move) of the cheapest shard that can leave the middle OSD and makes enough
-        room there; None if there is none.
+        """Returns (gain, move) of the shard of highest gain that can leave the middle OSD and makes
+        enough room there; None if there is none.
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """

@@ -94,7 +94,7 @@ def held_sentences(snapshot: Snapshot) -> List[str]:
 
 
 def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = None) -> List[Row]:
-    """Returns one row for each device class, in the order of names.
+    """Returns one row for each OSD set by name: as a rule a device class, as `hdd` or `hdd,ssd`.
 
     Utilizations are ratios. `utilization` is the used bytes ÷ the size of the class. All current
     figures count drained OSDs, and leave out OSDs that are out or without statistics. Predictions

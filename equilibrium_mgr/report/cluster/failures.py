@@ -229,7 +229,7 @@ def worst_cells(answer: FailureAnswer, recovery: Recovery) -> List[List[str]]:
 def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[str],
           age_seconds: float, down: Sequence[int]) -> List[str]:
     """Returns the first lines: the failure shown, and existing problems that make it worse than the
-    figures. `down`: OSDs that are down already."""
+    figures. `down`: OSDs that are down and in already."""
     what: List[str] = []
     failed: FrozenSet[int] = frozenset()
     done = ""
@@ -259,7 +259,8 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
 
 def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int],
                   space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Returns the lines of the consequences of a failure. `down`: OSDs that are down already."""
+    """Returns the lines of the consequences of a failure. `down`: OSDs that are down and
+    in already."""
     steered = answer.steered.get(recovery.failure)
     lines = wrap("by CRUSH:", _outcome(answer, recovery))
     if steered is not None:

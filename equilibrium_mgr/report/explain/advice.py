@@ -26,7 +26,7 @@ from .outage import find_outage, places
 from .relief import MOST_NAMED, crush_crowds_out
 
 
-#: A fullest OSD that is lower by this ratio is worth copying all data of a pool.
+#: Advice is given for a gain, or a distance from the bound, of this much utilization: 3 points.
 WORTH_DOING = 0.03
 #: More PGs are worth all that moves for them if they multiply what a pool can take by this.
 _WORTH_MORE = 1.1

@@ -24,7 +24,7 @@ from .relief import is_relieved
 
 Figures = Dict[str, Any]
 
-#: No misplaced limit above this is named: clients wait for backfills.
+#: No max_misplaced_ratio above this is named: clients wait for backfills.
 _MOST_MISPLACED = 0.2
 
 
@@ -139,8 +139,8 @@ def _nearfull(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
 
 
 def _bound(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    """Returns `full_class`, a class whose bound is nearfull or above, if that of the fullest OSD
-    is."""
+    """Returns `full_class`: the OSD set of the fullest OSD, if the bound of that set is at or above
+    nearfull_ratio."""
     fullest = fullest_osds(context.view, context.settings.device_classes)
     if not fullest or fullest[0].osd_set.bound < context.snapshot.nearfull_ratio:
         return {}
@@ -242,11 +242,11 @@ _FIGURES: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Figure
 # -- what copies faster ----------------------------------------------------------------------------
 
 def faster(numbers: Mapping[str, Any], context: ExplainContext) -> Optional[str]:
-    """Returns the option that lets OSDs copy more at a time, or None.
+    """Returns the option, with its value, that lets more be copied at a time; None if none helps.
 
-    It is Ceph's own option if a shard in flight to or from the OSD of the reason is not copied yet.
-    The same holds if the reason names no OSD, and more than half of the OSDs copy already.
-    Otherwise it is our option.
+    It is Ceph's limit of backfills at an OSD if a shard to or from the OSD of the reason waits for
+    one, or if the reason names no OSD and more than half of the OSDs copy already.
+    Otherwise it is the limit of this module that holds the moves back, doubled.
     """
     osd = numbers.get("osd")
     view = context.view
@@ -295,7 +295,8 @@ def _higher_limit(numbers: Mapping[str, Any], view: ClusterView) -> Optional[str
         if needed > limit and any(
                 osd.reaches(snapshot.backfillfull_ratio) for osd in snapshot.osds.values()):
             return f"mgr mgr/equilibrium/urgent_misplaced_ratio {min(needed, 1.0):g}"
-        if needed > more:   # others misplace most of that
+        more = min(more, max(limit, _MOST_MISPLACED))
+        if needed > more or more == limit:   # others misplace most of that, or it is high
             return None
     if limit < 1.0:   # a ratio
         more = min(more, 1.0)

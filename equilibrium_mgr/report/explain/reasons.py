@@ -160,8 +160,11 @@ def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
 
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                osd_set: Optional[OsdSet], pool: Optional[Pool] = None) -> Explanation:
-    """Returns the counted reason; or the reason of the state, if that is why allowed moves are not
-    made. `pool`: the pool whose free space is explained."""
+    """Returns the counted reason with its action, and advice on pg_num; or the reason of the state,
+    if that is why allowed moves are not made. `pool`: the pool whose free space is explained.
+
+    MIN_GAIN in a census means that moves are allowed and would gain, but are not planned.
+    """
     found = _counts(what, census, where, context)
     code = census.reason_code
     if context.is_idle:
