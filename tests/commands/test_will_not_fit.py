@@ -64,6 +64,7 @@ def test_a_toofull_pg_goes_on_by_what_status_says(open_session: Callable[..., Se
     assert PREFIX + "TOOFULL" not in session.mgr.health_checks
 
 
+@pytest.mark.full
 def test_osds_that_are_down_and_out_are_the_first_room_there_is(
         open_session: Callable[..., Session]) -> None:
     """Ceph marks OSDs out after ten minutes: starting them ends it still."""

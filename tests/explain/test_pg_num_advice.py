@@ -33,6 +33,7 @@ def ask_df(session: Session) -> List[Dict[str, Any]]:
 @pytest.mark.parametrize("pool", few(["rbd", ""], 1))
 @pytest.mark.parametrize("name, seed", [
     ("four", 1), *[pytest.param("few", seed, marks=pytest.mark.full) for seed in (1, 2)]])
+@pytest.mark.full
 def test_splitting_comes_to_what_was_planned(tmp_path: Path, name: str, seed: int,
                                              pool: str) -> None:
     """Of the fullest OSD, and of what a pool can take."""

@@ -20,6 +20,7 @@ from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.model import SnapshotPgs
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
+from tests.support.few import few
 from tests.support.giving_way import Asked
 
 from . import drive
@@ -103,7 +104,7 @@ def test_drains_do_not_widen_the_pools(session: Session) -> None:
     assert {pgid.partition(".")[0] for pgid in sent(session) - before} <= {"3", "5", "6"}
 
 
-@pytest.mark.parametrize("rate", ["250M", "400M"])
+@pytest.mark.parametrize("rate", few(["250M", "400M"], 1))
 def test_shards_that_have_begun_to_arrive_keep_max_upmap_items(session: Session,
                                                                rate: str) -> None:
     """Such shards may still be held, by more pairs."""
@@ -127,7 +128,7 @@ def lose_host(session: Session) -> None:
     assert not any(session.cluster.map.osds[osd]["weight"] for osd in range(4))
 
 
-@pytest.mark.parametrize("line", ["sim mgr fail", option("steer_recovery", True)])
+@pytest.mark.parametrize("line", few(["sim mgr fail", option("steer_recovery", True)], 1))
 def test_shards_are_steered_although_nobody_saw_the_osds_go_out(session: Session,
                                                                 line: str) -> None:
     """By the next mgr, and if the option is switched on in the middle."""

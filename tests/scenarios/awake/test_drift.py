@@ -13,6 +13,7 @@ from ..drive import command
 from . import drift
 
 
+@pytest.mark.full
 def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
                            request: pytest.FixtureRequest) -> None:
     steps = 4 if request.config.getoption("--full") else 2
