@@ -21,7 +21,7 @@ from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
-from ..execution.guards import TRANSIENT_RECHECK_SECONDS
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS, blocked_pool_reasons
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state
@@ -895,7 +895,7 @@ class Balancer:
     def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
         """Returns the state while no plan is worth making. Ends the episode unless moves of our own
-        are still in flight or the state is WAITING."""
+        are still in flight or the state is WAITING or BLOCKED."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours
@@ -908,10 +908,13 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
+        rebuilding: Mapping[int, str] = {}
+        if self.observer.is_rebuilding(settings.max_wait):
+            rebuilding = blocked_pool_reasons(snapshot)
         # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
-                             settings.pool_ids is not None)
+                             settings.pool_ids is not None, rebuilding)
         left = excluded.seconds_of(codes.MISPREDICTED)
         if left > 0.0:
             outcome = outcome._replace(
@@ -921,6 +924,6 @@ class Balancer:
                 numbers={"until": format_deadline(self._clock() + left)},
                 refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        if outcome.state != WAITING:   # reports of OSDs end a wait
+        if outcome.state not in (WAITING, BLOCKED):   # reports of OSDs, or a rebuild, end these
             self._end_episode(self.drains.ending_of(outcome))
         return outcome

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from math import inf
 from statistics import median
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
@@ -75,6 +76,9 @@ class ClusterObserver:
         self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
         #: the mean difference of the OSDs' utilizations from one summary to the next
         self.noise = 0.0
+        #: the last summary that showed fewer missing copies than the one before, seconds since the
+        #: epoch
+        self._rebuilt_at = -inf
 
     def request(self, at_rest: bool = False) -> bool:
         """Requests one snapshot for a command whose view is too old. `at_rest`: the cluster is
@@ -142,6 +146,10 @@ class ClusterObserver:
         """Returns a summary of the cluster with all that can forbid movement, and puts its figures
         into the view. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
+        before = self._last_summary or summary
+        # if Ceph copies nothing, clients have deleted objects
+        if summary.degraded_copies < before.degraded_copies and copying_pgs(summary):
+            self._rebuilt_at = summary.taken_at
         self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
         view = self.view
@@ -154,6 +162,10 @@ class ClusterObserver:
                 # the next view keeps when a trouble was first seen
                 troubles=with_figures_of_now(view, summary).troubles)
         return summary
+
+    def is_rebuilding(self, seconds: float) -> bool:
+        """Returns True if Ceph has rebuilt missing copies within so many seconds."""
+        return 0.0 <= self._clock() - self._rebuilt_at < seconds
 
     def _measure_noise(self, summary: ClusterSummary) -> None:
         before = self._last_summary or summary
