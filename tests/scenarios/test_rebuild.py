@@ -1,11 +1,17 @@
 """What the screens say while Ceph rebuilds lost shards for hours, and after a second failure."""
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any, Iterator, List
 
 import pytest
 
+from equilibrium_mgr.control.steering import SteeringTrigger
+from equilibrium_mgr.plan.model import STEER, has_begun
+from equilibrium_mgr.plan.options import PlanOptions, Steering
+from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.snapshot.model import SnapshotPgs
 from mgr_stub.console.session import Session
 
 from . import drive
@@ -65,3 +71,59 @@ def test_a_rebuild_that_stands_still_is_called_stuck(session: Session) -> None:
         drive.command(session, "sim run 4m")
         states.add(session.module.balancer.status.state)
     assert "stuck" in states
+
+
+def test_pgs_that_could_not_be_steered_are_asked_again(session: Session) -> None:
+    """PGs still peer as shards are steered after a second failure."""
+    lose(session, "host3")
+    drive.command(session, "sim run 5m")
+    began = session.clock()
+    drive.command(session, "sim peering 100s")
+    drive.command(session, "sim osd down 8")
+    drive.command(session, "sim run 11m")
+    first = session.module.balancer.status.steered
+    assert first is not None
+    assert first.skipped["it is peering"] > 10
+    drive.command(session, "sim run 5m")
+    steered = session.module.balancer.status.steered
+    assert steered is not None
+    assert "it is peering" not in steered.skipped
+    assert steered.at > first.at
+    assert steered.max_utilization < first.max_utilization - 0.05
+    times = [row.at for row in session.module.balancer.changes().rows(began) if row.kind == STEER]
+    assert max(times) - first.at < 180.0   # when they have peered for so long, and half a minute
+    assert len([at for at in times if at > steered.at + 30.0]) == 0
+
+
+@pytest.mark.parametrize("flaps, most_plans", [(True, 8), (False, 24)])
+def test_pgs_that_flap_make_no_plan_each_minute(session: Session, flaps: bool,
+                                                most_plans: int) -> None:
+    """For three hours PGs peer again and again, or become active one after the other."""
+    lose(session, "host3")
+    drive.command(session, "sim run 1m")
+    balancer = session.module.balancer
+    snapshot = balancer.observer.observe(None)
+    settings = balancer._settings()
+    moving = {pgid: pg for pgid, pg in snapshot.in_flight().items()
+              if "backfill" in pg.state and not has_begun(pg)}
+    assert len(moving) > 80
+    empty = steering_plan(snapshot, PlanOptions(pool_ids=frozenset(), steering=Steering()))
+    plan = empty._replace(left_alone=dict.fromkeys(moving, "it is peering"))
+    trigger = SteeringTrigger()
+    trigger.observe(snapshot, "before", 0.0)
+    rng = random.Random(1)
+    times = []
+    for now in range(60, 3 * 3600, 15):
+        pgs = SnapshotPgs(snapshot.pgs)
+        for number, (pgid, pg) in enumerate(moving.items()):
+            is_active = rng.random() < 0.5 if flaps else number * 120 < now - 600
+            if not is_active:
+                pgs[pgid] = pg._replace(state="peering")
+        pgs.moving = {pgid: pgs[pgid] for pgid in snapshot.in_flight()}
+        trigger.observe(snapshot._replace(pgs=pgs), "after", float(now))
+        if trigger.is_due(settings, now):
+            trigger.begin_plan(settings, snapshot)
+            trigger.is_planned(plan, snapshot, now)
+            times.append(now)
+    assert 2 < len(times) <= most_plans
+    assert min(later - time for time, later in zip(times, times[1:])) >= 30
