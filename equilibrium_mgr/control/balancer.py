@@ -895,7 +895,7 @@ class Balancer:
     def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
         """Returns the state while no plan is worth making. Ends the episode unless moves of our own
-        are still in flight or the state is WAITING or BLOCKED."""
+        are still in flight, the state is WAITING or BLOCKED, or Ceph rebuilds shards."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours
@@ -924,6 +924,7 @@ class Balancer:
                 numbers={"until": format_deadline(self._clock() + left)},
                 refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        if outcome.state not in (WAITING, BLOCKED):   # reports of OSDs, or a rebuild, end these
+        is_rebuilding = outcome.state == BALANCED and rebuilding   # its end is that of the episode
+        if outcome.state not in (WAITING, BLOCKED) and not is_rebuilding:   # they end by themselves
             self._end_episode(self.drains.ending_of(outcome))
         return outcome

@@ -127,3 +127,25 @@ def test_pgs_that_flap_make_no_plan_each_minute(session: Session, flaps: bool,
             times.append(now)
     assert 2 < len(times) <= most_plans
     assert min(later - time for time, later in zip(times, times[1:])) >= 30
+
+
+@pytest.mark.parametrize("failure", ["sim host down host3", "sim osd down 6"])
+def test_the_history_shows_when_a_rebuild_has_ended(session: Session, failure: str) -> None:
+    """Balancing may have nothing to do meanwhile: min_gain keeps it from that here."""
+    drive.command(session, option("min_gain", 0.9))
+    drive.command(session, "sim backfill rate 100M")
+    began = session.clock()
+    drive.command(session, failure)
+    drive.command(session, "sim run 11m")
+    whole_at = 0.0
+    for _ in range(90):
+        drive.command(session, "sim run 4m")
+        if not whole_at and not session.cluster.unclean:
+            whole_at = session.clock()
+        if whole_at and outcomes(session, began):
+            break
+    entries = [entry for entry in session.module.balancer.status.history
+               if entry["started_at"] >= began]
+    assert len(entries) == 1
+    assert "that are copied anyway" in entries[0]["why"]
+    assert 0.0 <= entries[0]["ended_at"] - whole_at + 240.0 <= 900.0
