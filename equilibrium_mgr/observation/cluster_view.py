@@ -22,7 +22,7 @@ from ..planner.bound.lower_bound import OsdSet, UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
-from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
+from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, UpmapItems, pg_number
 from ..snapshot.pg_states import BACKFILL_TOOFULL, RECOVERY_TOOFULL, TOOFULL
 from ..snapshot.pools import count_states
 from .client_latency import ClientLatency
@@ -339,12 +339,13 @@ class ClusterView(NamedTuple):
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
               before: Optional[ClusterView] = None,
-              steered: Container[str] = ()) -> ClusterView:
+              steered: Container[str] = (),
+              logged: Mapping[str, UpmapItems] = {}) -> ClusterView:
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
     mgr or the last one has moved a while ago. `before`: the view that this one replaces.
-    `steered`: as in `movements`.
+    `steered`, `logged`: as in `movements`.
     """
     moved_before: Sequence[Movement] = ()
     earlier: Optional[Snapshot] = None
@@ -359,7 +360,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
-                       moved_before, earlier, steered)
+                       moved_before, earlier, steered, logged)
     give_way()
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)

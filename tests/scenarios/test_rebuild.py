@@ -149,3 +149,21 @@ def test_the_history_shows_when_a_rebuild_has_ended(session: Session, failure: s
     assert len(entries) == 1
     assert "that are copied anyway" in entries[0]["why"]
     assert 0.0 <= entries[0]["ended_at"] - whole_at + 240.0 <= 900.0
+
+
+def test_a_new_mgr_does_not_call_moves_of_crush_its_own() -> None:
+    """Monitors drop upmap items that name lost OSDs, also those of moves that have arrived."""
+    session = Session.from_state(release=18)
+    for line in ("balancer off", "equilibrium on", "sim run 10h", "sim backfill rate 5M"):
+        drive.command(session, line)
+    lose(session, "host3")
+    drive.command(session, "sim run 2m")
+    before = session.module.balancer.status.view
+    assert before is not None
+    assert before.moving.shards == 0
+    drive.command(session, "sim failover")
+    drive.command(session, "sim run 3m")
+    after = session.module.balancer.status.view
+    assert after is not None
+    assert after.moving.other_shards > 20
+    assert after.moving.shards == 0
