@@ -763,7 +763,8 @@ class Balancer:
             return None if is_over else self._in_flight(snapshot)
         if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
             self._drop_deadlocked(execution, decision)
-        dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        is_rebuilding = not execution.name and self.observer.is_rebuilding(settings.max_wait)
+        dispatcher.drop_stalled(execution, decision, snapshot, settings, is_rebuilding)
         if not execution.wanted:
             self.observer.is_required = True
         return self._waiting(decision, snapshot)

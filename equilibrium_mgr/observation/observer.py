@@ -147,11 +147,7 @@ class ClusterObserver:
         """Returns a summary of the cluster with all that can forbid movement, and puts its figures
         into the view. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
-        before = self._last_summary or summary
-        # if Ceph copies nothing, clients have deleted objects
-        if summary.degraded_copies < before.degraded_copies and copying_pgs(summary):
-            self._rebuilt_at = summary.taken_at
-        self._measure_noise(summary)
+        self._compare_with_last(summary)
         self.builtin_active = summary.builtin_active
         view = self.view
         if view is not None:
@@ -168,9 +164,13 @@ class ClusterObserver:
         """Returns True if Ceph has rebuilt missing copies within so many seconds."""
         return 0.0 <= self._clock() - self._rebuilt_at < seconds
 
-    def _measure_noise(self, summary: ClusterSummary) -> None:
+    def _compare_with_last(self, summary: ClusterSummary) -> None:
+        """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
+        # if Ceph copies nothing, clients have deleted objects
+        if summary.degraded_copies < before.degraded_copies and copying_pgs(summary):
+            self._rebuilt_at = summary.taken_at
         steps: List[float] = []
         for number, osd in summary.osds.items():
             old = before.osds.get(number)

@@ -206,8 +206,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
     if far.rebuilding:
-        return Verdict(codes.DEGRADED, f"{far.sentence(limited)}, and Ceph rebuilds missing shards"
-                       f" first: {far.rebuilding}", state=BLOCKED)
+        return Verdict(codes.DEGRADED, f"{sentence}, and Ceph rebuilds missing shards first:"
+                       f" {far.rebuilding}", state=BLOCKED)
     code = codes.STALE_STATISTICS if waits_for else idle.code
     if code == codes.BALANCED:   # it is not
         code = codes.GRANULARITY

@@ -167,3 +167,12 @@ def test_a_new_mgr_does_not_call_moves_of_crush_its_own() -> None:
     assert after is not None
     assert after.moving.other_shards > 20
     assert after.moving.shards == 0
+
+
+def test_balancing_goes_on_when_a_rebuild_has_ended(session: Session) -> None:
+    began = session.clock()
+    drive.command(session, "sim backfill rate 100M")
+    lose(session, "host3")
+    drive.command(session, "sim run 6h")
+    assert not session.cluster.unclean
+    assert outcomes(session, began) == ["balanced"]
