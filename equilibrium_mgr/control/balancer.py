@@ -345,7 +345,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
-            self.observer.logged = {row.pgid: row.after for row in sent}
+            self.observer.logged = {row.pgid: (row.raw, row.after) for row in sent}
             # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)

@@ -22,7 +22,7 @@ from ..planner.bound.lower_bound import OsdSet, UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
-from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, UpmapItems, pg_number
+from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
 from ..snapshot.pg_states import BACKFILL_TOOFULL, RECOVERY_TOOFULL, TOOFULL
 from ..snapshot.pools import count_states
 from .client_latency import ClientLatency
@@ -340,7 +340,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
               before: Optional[ClusterView] = None,
               steered: Container[str] = (),
-              logged: Mapping[str, UpmapItems] = {}) -> ClusterView:
+              logged: Mapping[str, Any] = {}) -> ClusterView:
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this

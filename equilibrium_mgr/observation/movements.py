@@ -69,16 +69,15 @@ class MovingTotals(NamedTuple):
 
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
               sent: Container[str], before: Sequence[Movement], earlier: Optional[Snapshot],
-              steered: Container[str], logged: Mapping[str, UpmapItems] = {}
-              ) -> Tuple[Movement, ...]:
+              steered: Container[str], logged: Mapping[str, Any]) -> Tuple[Movement, ...]:
     """Returns every shard in flight, whoever moves it. Pending moves that the snapshot does not
     show come last.
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
     movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
-    shards are copied anyway, to OSDs that equilibrium has chosen. `logged`: upmap items as the last
-    mgr has sent them.
+    shards are copied anyway, to OSDs that equilibrium has chosen. `logged`: pgid → (raw mapping,
+    upmap items) as the last mgr has sent it.
     """
     origins = _Origins(snapshot, pending, sent, before, earlier, steered, logged)
     found: List[Movement] = []
@@ -186,7 +185,7 @@ class _Origins:
     def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
                  sent: Container[str], before: Sequence[Movement],
                  earlier: Optional[Snapshot], steered: Container[str],
-                 logged: Mapping[str, UpmapItems]) -> None:
+                 logged: Mapping[str, Any]) -> None:
         self._pools = snapshot.pools
         self._osds = snapshot.osds
         self._pending = pending
@@ -221,7 +220,7 @@ class _Origins:
             return PG_NUM
         earlier = self._earlier.pgs.get(pgid) if self._earlier is not None else None
         if earlier is None:   # monitors drop items, too, and CRUSH moves the PG then
-            is_ours = is_ours and self._logged.get(pgid, items) == items
+            is_ours = is_ours and self._logged.get(pgid) in (None, (pg.raw, items))
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
             return STEERED if is_steered else UPMAP

@@ -18,7 +18,7 @@ from ..gateway.gateway import Gateway
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot import pg_states
-from ..snapshot.model import Snapshot, UpmapItems
+from ..snapshot.model import Snapshot
 from .client_latency import LatencyWatch
 from .cluster_view import (
     BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_figures_of_now)
@@ -79,7 +79,7 @@ class ClusterObserver:
         #: the last summary that showed fewer missing copies than the one before, seconds since the
         #: epoch
         self._rebuilt_at = -inf
-        self.logged: Mapping[str, UpmapItems] = {}   # of PGs as the last mgr has sent them
+        self.logged: Mapping[str, Any] = {}   # as in `movements`
 
     def request(self, at_rest: bool = False) -> bool:
         """Requests one snapshot for a command whose view is too old. `at_rest`: the cluster is

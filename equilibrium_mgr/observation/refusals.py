@@ -177,7 +177,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                device_classes: Optional[FrozenSet[str]], idle: Verdict,
                searched_at: Optional[float],
                counted: Callable[[str], Optional[Refusals]], limited: bool,
-               rebuilding: Mapping[int, str] = {}) -> Verdict:
+               rebuilding: Mapping[int, str]) -> Verdict:
     """Returns the state of the loop while nothing is sent because of `idle`.
 
     `searched_at`: when the plan that found nothing was made, in seconds since the epoch. `counted`:
