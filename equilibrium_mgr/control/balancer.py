@@ -21,7 +21,7 @@ from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
-from ..execution.guards import TRANSIENT_RECHECK_SECONDS
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS, blocked_pool_reasons
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state
@@ -346,6 +346,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
+            self.observer.logged = {row.pgid: (row.raw, row.after) for row in sent}
             # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
@@ -764,7 +765,8 @@ class Balancer:
             return None if is_over else self._in_flight(snapshot)
         if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
             self._drop_deadlocked(execution, decision)
-        dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        is_rebuilding = not execution.name and self.observer.is_rebuilding(settings.max_wait)
+        dispatcher.drop_stalled(execution, decision, snapshot, settings, is_rebuilding)
         if not execution.wanted:
             self.observer.is_required = True
         return self._waiting(decision, snapshot)
@@ -899,7 +901,7 @@ class Balancer:
     def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
         """Returns the state while no plan is worth making. Ends the episode unless moves of our own
-        are still in flight or the state is WAITING."""
+        are still in flight, the state is WAITING or BLOCKED, or Ceph rebuilds shards."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours
@@ -912,10 +914,13 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
+        rebuilding: Mapping[int, str] = {}
+        if self.observer.is_rebuilding(settings.max_wait):
+            rebuilding = blocked_pool_reasons(snapshot)
         # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
-                             settings.pool_ids is not None)
+                             settings.pool_ids is not None, rebuilding)
         left = excluded.seconds_of(codes.MISPREDICTED)
         if left > 0.0:
             outcome = outcome._replace(
@@ -925,6 +930,7 @@ class Balancer:
                 numbers={"until": format_deadline(self._clock() + left)},
                 refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        if outcome.state != WAITING:   # reports of OSDs end a wait
+        is_rebuilding = outcome.state == BALANCED and rebuilding   # its end is that of the episode
+        if outcome.state not in (WAITING, BLOCKED) and not is_rebuilding:   # they end by themselves
             self._end_episode(self.drains.ending_of(outcome))
         return outcome

@@ -1,18 +1,22 @@
 """When shards that Ceph copies anyway are given other targets: once the topology has changed and
-has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses."""
+has then been quiet for a while, and before they begin to arrive. planner/steering.py chooses.
+
+PGs that peer then, or serve no client, are planned again once if they are active later.
+"""
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
 
-from ..plan.model import Plan, Usage
+from ..plan.model import Plan, Usage, has_begun
 from ..plan.options import Steering
-from ..planner.steering import only_lacks_copies, steered_shards
+from ..planner.steering import PASSING, only_lacks_copies, steered_shards
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import piecewise
-from ..runtime.waiting import WaitTimer
+from ..runtime.waiting import WaitTimer, doubled
 from ..settings import Settings
 from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
 from ..snapshot.upmap_items import apply_items
 from .cluster_guards import is_open
 
@@ -21,6 +25,9 @@ from .cluster_guards import is_open
 QUIET_SECONDS = 30.0
 #: At most, from the first of a series of changes: shards begin to arrive meanwhile.
 LONGEST_SECONDS = 45.0
+#: The longest wait before PGs are planned again whose state did not allow it. It begins with
+#: QUIET_SECONDS, and is twice as long each further time without a change of the topology.
+_LONGEST_AGAIN_SECONDS = 600.0
 _PGS_A_PIECE = 200
 _REASONS_NAMED = 2   # before a sentence only counts the rest
 
@@ -46,6 +53,12 @@ class SteeringTrigger:
         self._is_changed = False    # and nobody has planned for that yet
         self._quiet = WaitTimer()
         self._series = WaitTimer()
+        #: PGs that the plan for the last change left alone for a state that passes
+        self._left: FrozenSet[str] = frozenset()
+        self._ready: FrozenSet[str] = frozenset()   # of these, PGs whose state allows it now
+        self._asked: FrozenSet[str] = frozenset()   # the same as the last plan was asked for them
+        self._again = WaitTimer()
+        self._again_count = 0    # plans for these since the last change
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
         self._choice: Optional[Steered] = None
         #: the options of the last plan: steer_recovery, hold_placement
@@ -73,6 +86,7 @@ class SteeringTrigger:
         elif not is_new_mgr and topology != self._topology:
             self._begin_change(self._moving - self._steered, self._items, now)
         self._topology = topology
+        self._note_ready(snapshot, now)
         self._moving = moving
         self._items = snapshot.upmap_items
 
@@ -85,6 +99,14 @@ class SteeringTrigger:
             self._series.begin(now, LONGEST_SECONDS)
         self._quiet.begin(now, QUIET_SECONDS)
         self._is_changed = True
+
+    def _note_ready(self, snapshot: Snapshot, now: float) -> None:
+        """Notes which PGs that were left alone may be steered now: each is planned again once."""
+        ready = frozenset([pgid for pgid in self._left if _is_ready(snapshot.pgs.get(pgid))])
+        if ready and not self._ready:
+            self._again.begin(now, doubled(
+                QUIET_SECONDS, _LONGEST_AGAIN_SECONDS, self._again_count))
+        self._ready = ready
 
     def _note_returned(self, snapshot: Snapshot) -> None:
         """Notes which OSDs have come back with their disk."""
@@ -104,10 +126,11 @@ class SteeringTrigger:
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
         nothing has changed, or nobody wants it now."""
-        if not self._is_changed or not settings.steers:
-            return None
-        if not is_open(settings, now):   # drains are planned outside the window, too
-            return None
+        if not settings.steers or not is_open(settings, now):
+            return None   # drains are planned outside the window, too
+        if not self._is_changed:   # nothing else waits for PGs that are planned again
+            is_due = self._ready and self._again.seconds_left(now) <= 0.0
+            return 0.0 if is_due else None
         return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
 
     def is_due(self, settings: Settings, now: float) -> bool:
@@ -126,6 +149,7 @@ class SteeringTrigger:
     def begin_plan(self, settings: Settings, snapshot: Snapshot) -> Steering:
         """Notes that a plan is asked for, and returns which shards it may steer."""
         self._planned = self._topology
+        self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
         return Steering(settings.steer_recovery, settings.hold_placement,
                         self._at_rest(snapshot), self._returned)
@@ -145,6 +169,14 @@ class SteeringTrigger:
         """Ends the change that a plan was made for, unless another has come since. `snapshot`:
         before the plan."""
         self._is_changed = self._topology != self._planned
+        if self._asked:
+            self._again_count += 1
+            self._left -= self._asked
+        else:
+            self._again_count = 0
+            self._left = frozenset([pgid for pgid, why in plan.left_alone.items()
+                                    if why.startswith(PASSING)])
+        self._ready = frozenset()
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
@@ -174,6 +206,14 @@ class SteeringTrigger:
     def choice(self) -> Optional[Steered]:
         """Returns what was chosen, while one of its PGs is on its way; else None."""
         return self._choice if self._steered else None
+
+
+def _is_ready(pg: Optional[Pg]) -> bool:
+    """Returns True if the state of a PG allows to steer its shards, and none has begun to
+    arrive."""
+    if pg is None or ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
+        return False
+    return pg.is_moving and not has_begun(pg)
 
 
 def _is_rebuilding(snapshot: Snapshot) -> bool:

@@ -287,11 +287,12 @@ class UpmapDispatcher:
                           for pool, found in sorted(self.corrections.stopped.items())])
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
-                     settings: Settings) -> None:
+                     settings: Settings, is_rebuilding: bool) -> None:
         """Drops the rest of a plan if nothing of it could be sent for `max_wait` seconds.
 
         Automatic plans leave these PGs alone for as long, and PGs of blocked pools for some
-        minutes: such a pool may be whole at any time.
+        minutes: such a pool may be whole at any time. `is_rebuilding`: changes of blocked pools
+        stay, because Ceph gets on with their PGs.
         """
         now = self._clock()
         # a cooldown may be longer than max_wait; automatic plans go on without these PGs
@@ -306,6 +307,8 @@ class UpmapDispatcher:
         blocked: List[str] = []
         others: List[str] = []
         for change, why in decision.waiting:
+            if is_rebuilding and why.code == DEGRADED:
+                continue
             dropped.append(DroppedChange(change, f"{waited}: {why.reason}"))
             pgids = blocked if why.code == DEGRADED else others
             pgids.append(change.pgid)

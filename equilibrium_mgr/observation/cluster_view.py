@@ -339,12 +339,13 @@ class ClusterView(NamedTuple):
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
               before: Optional[ClusterView] = None,
-              steered: Container[str] = ()) -> ClusterView:
+              steered: Container[str] = (),
+              logged: Mapping[str, Any] = {}) -> ClusterView:
     """Makes the view of a snapshot.
 
     `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
     mgr or the last one has moved at some time. `before`: the view that this one replaces.
-    `steered`: as in `movements`.
+    `steered`, `logged`: as in `movements`.
     """
     moved_before: Sequence[Movement] = ()
     earlier: Optional[Snapshot] = None
@@ -359,7 +360,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
-                       moved_before, earlier, steered)
+                       moved_before, earlier, steered, logged)
     give_way()
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)

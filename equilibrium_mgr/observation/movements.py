@@ -69,16 +69,17 @@ class MovingTotals(NamedTuple):
 
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
               sent: Container[str], before: Sequence[Movement], earlier: Optional[Snapshot],
-              steered: Container[str]) -> Tuple[Movement, ...]:
+              steered: Container[str], logged: Mapping[str, Any]) -> Tuple[Movement, ...]:
     """Returns every shard in flight, whoever moves it. Pending moves that the snapshot does not
     show come last.
 
     `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
     `sent`: PGs that this mgr or the last one has moved at some time. `before` and `earlier`:
     movements and snapshot of the last view; empty and None for the first. `steered`: PGs whose
-    shards are copied anyway, to OSDs that equilibrium has chosen.
+    shards are copied anyway, to OSDs that equilibrium has chosen. `logged`: pgid → (raw mapping,
+    upmap items) as the last mgr has sent it.
     """
-    origins = _Origins(snapshot, pending, sent, before, earlier, steered)
+    origins = _Origins(snapshot, pending, sent, before, earlier, steered, logged)
     found: List[Movement] = []
     for pg in moving:
         items = snapshot.items_of(pg.pgid)
@@ -183,13 +184,15 @@ class _Origins:
 
     def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
                  sent: Container[str], before: Sequence[Movement],
-                 earlier: Optional[Snapshot], steered: Container[str]) -> None:
+                 earlier: Optional[Snapshot], steered: Container[str],
+                 logged: Mapping[str, Any]) -> None:
         self._pools = snapshot.pools
         self._osds = snapshot.osds
         self._pending = pending
         self._sent = sent
         self._earlier = earlier
         self._steered = steered
+        self._logged = logged
         self._known = {(movement.pgid, movement.target): movement.origin for movement in before}
 
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
@@ -216,7 +219,8 @@ class _Origins:
         if pool.touched:
             return PG_NUM
         earlier = self._earlier.pgs.get(pgid) if self._earlier is not None else None
-        if earlier is None:
+        if earlier is None:   # monitors drop items, too, and CRUSH moves the PG then
+            is_ours = is_ours and self._logged.get(pgid) in (None, (pg.raw, items))
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
             return STEERED if is_steered else UPMAP

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from math import inf
 from statistics import median
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
@@ -77,6 +78,10 @@ class ClusterObserver:
         #: by how much, on average, the utilization of an OSD changes otherwise than that of most
         #: OSDs from one summary to the next, a ratio
         self.noise = 0.0
+        #: the last summary that showed fewer missing copies than the one before, seconds since the
+        #: epoch
+        self._rebuilt_at = -inf
+        self.logged: Mapping[str, Any] = {}   # as in `movements`
 
     def request(self, at_rest: bool = False) -> bool:
         """Requests one snapshot for a command whose view is too old. `at_rest`: the cluster is
@@ -144,7 +149,7 @@ class ClusterObserver:
         """Returns a summary of the cluster with all that can forbid movement, and puts its figures
         into the view. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
-        self._measure_noise(summary)
+        self._compare_with_last(summary)
         self.builtin_active = summary.builtin_active
         view = self.view
         if view is not None:
@@ -157,9 +162,17 @@ class ClusterObserver:
                 troubles=with_figures_of_now(view, summary).troubles)
         return summary
 
-    def _measure_noise(self, summary: ClusterSummary) -> None:
+    def is_rebuilding(self, seconds: float) -> bool:
+        """Returns True if Ceph has rebuilt missing copies within so many seconds."""
+        return 0.0 <= self._clock() - self._rebuilt_at < seconds
+
+    def _compare_with_last(self, summary: ClusterSummary) -> None:
+        """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
+        # if Ceph copies nothing, clients have deleted objects
+        if summary.degraded_copies < before.degraded_copies and copying_pgs(summary):
+            self._rebuilt_at = summary.taken_at
         steps: List[float] = []
         for number, osd in summary.osds.items():
             old = before.osds.get(number)
@@ -190,7 +203,7 @@ class ClusterObserver:
         self.builtin_active = self._gateway.builtin_balancer_active()
         view = make_view(snapshot, bounds, self._pending,
                          self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                         self._cooldown.moved, before, self._steered.moved)
+                         self._cooldown.moved, before, self._steered.moved, self.logged)
         summary = self._last_summary
         if summary is not None:
             view = view._replace(

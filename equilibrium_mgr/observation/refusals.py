@@ -4,7 +4,7 @@ that reject moves of the fullest OSD, and the idle state that follows.
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..execution.outcomes import ExcludedPgs, Refusals, Verdict
 from ..plan.options import PlanOptions
@@ -14,7 +14,7 @@ from ..runtime.formatting import format_time, named_osds
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd
-from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
+from .cluster_view import BALANCED, BLOCKED, STUCK, WAITING, ClusterView
 
 
 #: At most so many pairs of a shard and a target are counted: about half a second.
@@ -129,6 +129,7 @@ class BoundGap(NamedTuple):
     above: float    # utilization above the bound
     osd: int
     device_class: str   # the name of the set
+    rebuilding: str = ""   # why one of its pools waits for a rebuild; empty if none does
 
     def sentence(self, limited: bool = False) -> str:
         """Returns the gap for people. `limited`: the bound is that of moves of some pools alone."""
@@ -141,12 +142,13 @@ class BoundGap(NamedTuple):
 
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
-               device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
+               device_classes: Optional[FrozenSet[str]],
+               rebuilding: Mapping[int, str] = {}) -> List[BoundGap]:
     """Returns the gap of each set whose bound is known.
 
     `device_classes`: the classes that are balanced, None for all. A set whose fullest OSD is of
     another class is left out. The bound is computed as if shards could be split, so a gap of one
-    shard is normal.
+    shard is normal. `rebuilding`: pool id → why it waits for a rebuild.
     """
     if bounds is None:
         return []
@@ -159,36 +161,40 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
         if device_classes is None or device_class in device_classes:
             fullest[usage.fullest_osd] = name
     shards: Dict[int, List[int]] = {osd: [] for osd in fullest}
+    waiting = dict.fromkeys(fullest, "")
     for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
         for osd in shards.keys() & pg.up:
             shards[osd].append(view.snapshot.shard_bytes(pg, osd, pg.up))
+            waiting[osd] = rebuilding.get(pg.pool, waiting[osd])
     found: List[BoundGap] = []
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bounds.highest[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
         explained = max(_USUAL_GAP, mean_shard / osds[osd].size_bytes)
-        found.append(BoundGap(above - explained, above, osd, name))
+        found.append(BoundGap(above - explained, above, osd, name, waiting[osd]))
     return found
 
 
 def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                device_classes: Optional[FrozenSet[str]], idle: Verdict,
                searched_at: Optional[float],
-               counted: Callable[[str], Optional[Refusals]], limited: bool) -> Verdict:
+               counted: Callable[[str], Optional[Refusals]], limited: bool,
+               rebuilding: Mapping[int, str]) -> Verdict:
     """Returns the state of the loop while nothing is sent because of `idle`.
 
     `searched_at`: when the plan that found nothing was made, in seconds since the epoch. `counted`:
     returns the counts for the code of a state that is stuck. `limited`: `bounds` are those of moves
-    of some pools alone.
+    of some pools alone. `rebuilding`: as in `bound_gaps`.
     """
-    gaps = bound_gaps(view, bounds, device_classes)
+    gaps = bound_gaps(view, bounds, device_classes, rebuilding)
     waits_for = _unknown_figures(view)
     reason = "; ".join([idle.reason] + waits_for)
     if not gaps:
         if waits_for:
             return Verdict(codes.STALE_STATISTICS, reason, state=WAITING)
         return Verdict(idle.code, reason, state=BALANCED)
-    far = max(gaps)
+    # what waits for a rebuild hides no OSD that is stuck
+    far = max(gaps, key=lambda gap: (gap.excess > 0.0 and not gap.rebuilding, gap))
     first = [one.osd_set.name for one in fullest_osds(view, device_classes)[:1]]
     # `explain` begins with the same
     shown = next((gap for gap in gaps if gap.device_class in first), far)
@@ -201,6 +207,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         if stale and stale >= view.snapshot.alive:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
+    if far.rebuilding:
+        return Verdict(codes.DEGRADED, f"{sentence}, and Ceph rebuilds missing shards first:"
+                       f" {far.rebuilding}", state=BLOCKED)
     code = codes.STALE_STATISTICS if waits_for else idle.code
     if code == codes.BALANCED:   # it is not balanced
         code = codes.GRANULARITY

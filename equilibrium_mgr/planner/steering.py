@@ -40,6 +40,8 @@ _CROWDED_RATIO = 0.01
 _MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
+#: The reasons why a PG keeps its targets begin so if its state is one that passes.
+PASSING = "it is "
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
@@ -222,7 +224,7 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
     if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
         states = UNSTEERABLE.intersection(pg.state.split("+"))
-        return f"it is {'+'.join(sorted(states)) or 'not active'}"
+        return f"{PASSING}{'+'.join(sorted(states)) or 'not active'}"
     if pool.rule.refusal(pg.up):
         return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
     if has_all_shards(pg.holders, pool.size):

@@ -36,6 +36,41 @@ class Course(NamedTuple):
     copied_bytes: float
     shards: int             # whose targets were chosen
     broken: List[str]       # rules of safety
+    wrong: List[str]        # as Rebuild
+
+
+class Rebuild:
+    """While Ceph rebuilds shards nothing is called stuck: neither the state, nor how an episode
+    ends that has sent nothing."""
+
+    def __init__(self) -> None:
+        self.minutes = 0.0   # for which Ceph has rebuilt shards
+        self.wrong: List[str] = []
+        self._missing = 0
+        self._at = 0.0
+        self._entries = 0
+
+    def observe(self, session: Session) -> None:
+        """Notes what is wrong since the last observation."""
+        if session.module is None:   # the mgr is dead
+            return
+        missing = copying = 0
+        for pg in session.cluster.unclean.values():
+            missing += pg_reports.counts_of(session.cluster, pg).degraded
+            state = pg_reports.state_of(session.cluster, pg)
+            copying += "degraded" in state and ("backfilling" in state or "recovering" in state)
+        is_rebuilding = copying > 0 and missing < self._missing
+        now = session.clock()
+        self._missing = missing
+        status = session.module.balancer.status
+        begun = status.history[self._entries:]
+        self._entries = len(status.history)
+        if is_rebuilding:
+            self.minutes += (now - self._at) / 60.0
+            ended = [entry["outcome"] for entry in begun if not entry["moves"]]
+            self.wrong += [f"{now:.0f} {text}: {status.reason}" for text in (status.state, *ended)
+                           if text.startswith("stuck")]
+        self._at = now
 
 
 @pytest.fixture
@@ -60,6 +95,7 @@ def test_steering_is_never_worse(failure_seed: int, tmp_path: Path,
     # where not all of it fits, A1 is broken with steering and without
     sleeps = any(what.startswith("A1:") for what in alone.broken)
     assert not [what for what in steered.broken if not (sleeps and what.startswith("A1:"))]
+    assert not steered.wrong
     largest, smallest = sizes(failure_seed, tmp_path)
     told = f"{alone} {steered}, a shard is {largest / smallest:.3f} of an OSD"
     assert steered.peak <= alone.peak + largest / smallest, told
@@ -88,6 +124,7 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
     copied["bytes"] = 0.0
     meanwhile = events(seed, osds)
     waiting = lacking_pgs(session)
+    rebuild = Rebuild()
     peak = 0.0
     degraded = shards = rests = 0
     whole = -1
@@ -97,6 +134,7 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
         drive.command(session, f"sim run {STEP_MINUTES}m")
         peak = max([peak, *[usage.used / usage.total for usage in session.cluster.usage.values()
                             if usage.total]])
+        rebuild.observe(session)
         status = session.module.balancer.status
         if status.steered is not None:
             shards = status.steered.elsewhere_shards + status.steered.held_shards
@@ -111,7 +149,8 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
             rests = 0
         if rests >= REST_MINUTES:
             break
-    found = Course(peak, whole, degraded, copied["bytes"], shards, watch.broken)
+    found = Course(peak, whole, degraded, copied["bytes"], shards,
+                   watch.broken, rebuild.wrong)
     session.close()
     return found
 

@@ -30,17 +30,6 @@ from .rules.under_way import REMOVE_ITEMS, SET_ITEMS
 _CHANGE = "sim osd crush-reweight 2 0"
 
 
-@pytest.fixture(scope="module")
-def balanced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo cluster once it is balanced: hdd and ssd OSDs."""
-    path = tmp_path_factory.mktemp("steering") / "balanced.json"
-    session = Session.from_state(release=18)
-    for line in ("balancer off", "equilibrium on", "sim run 10h", f"sim save {path}"):
-        drive.command(session, line)
-    session.close()
-    return path
-
-
 @pytest.fixture
 def session(balanced: Path) -> Iterator[Session]:
     made = Session.from_state(str(balanced), release=18)
