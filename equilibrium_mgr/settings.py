@@ -90,8 +90,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without "
                    "end, a target is down, pools stay degraded, what moves does not get on), the "
                    "changes that are left are dropped with their reasons. Time in which a flag, "
-                   "the window or the built-in balancer stops everything does not count. While "
-                   "Ceph gets on with a rebuild, an automatic plan keeps what waits for that."),
+                   "the window or the built-in balancer stops everything does not count. An "
+                   "automatic plan that waits for a rebuild alone is made anew instead."),
     dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9,
          desc="most pairs of upmap items: up to 1 per PG, above 1 in all; 0 for no limit",
          long_desc="Every pair makes the osdmap larger, for the monitors and for each client. 0.5 "

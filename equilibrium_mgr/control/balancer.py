@@ -21,7 +21,7 @@ from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
-from ..execution.guards import TRANSIENT_RECHECK_SECONDS, blocked_pool_reasons
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS, blocked_by
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state
@@ -714,7 +714,7 @@ class Balancer:
             self._end_episode(ending)
         elif execution.has_sent_nothing and execution.kind == STEER:
             self._automatic.forget_steered()   # not idle: a plan for balance is another
-        elif execution.has_sent_nothing:
+        elif execution.has_sent_nothing and not execution.waits_for_rebuild:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 execution.dropped[0][1], self.drains.drains_only(settings))
@@ -765,7 +765,8 @@ class Balancer:
             return None if is_over else self._in_flight(snapshot)
         if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
             self._drop_deadlocked(execution, decision)
-        is_rebuilding = not execution.name and self.observer.is_rebuilding(settings.max_wait)
+        is_rebuilding = not execution.name and bool(
+            self.observer.rebuilt_pools(settings.max_wait))
         dispatcher.drop_stalled(execution, decision, snapshot, settings, is_rebuilding)
         if not execution.wanted:
             self.observer.is_required = True
@@ -914,9 +915,8 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
-        rebuilding: Mapping[int, str] = {}
-        if self.observer.is_rebuilding(settings.max_wait):
-            rebuilding = blocked_pool_reasons(snapshot)
+        rebuilt = self.observer.rebuilt_pools(settings.max_wait)
+        rebuilding = blocked_by(snapshot, rebuilt)
         # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,

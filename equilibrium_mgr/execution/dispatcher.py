@@ -291,8 +291,8 @@ class UpmapDispatcher:
         """Drops the rest of a plan if nothing of it could be sent for `max_wait` seconds.
 
         Automatic plans leave these PGs alone for as long, and PGs of blocked pools for some
-        minutes: such a pool may be whole at any time. `is_rebuilding`: changes of blocked pools
-        stay, because Ceph gets on with their PGs.
+        minutes: such a pool may be whole at any time. `is_rebuilding`: Ceph gets on with their PGs,
+        and the next plan may move them again at once.
         """
         now = self._clock()
         # a cooldown may be longer than max_wait; automatic plans go on without these PGs
@@ -307,14 +307,14 @@ class UpmapDispatcher:
         blocked: List[str] = []
         others: List[str] = []
         for change, why in decision.waiting:
-            if is_rebuilding and why.code == DEGRADED:
-                continue
             dropped.append(DroppedChange(change, f"{waited}: {why.reason}"))
             pgids = blocked if why.code == DEGRADED else others
             pgids.append(change.pgid)
         execution.apply(ExecutionUpdate(dropped=dropped))
         self.given_up.start(others, now)
-        self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
+        execution.waits_for_rebuild = is_rebuilding and not others
+        if not is_rebuilding:
+            self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """Returns True if nothing of a plan that was sent completely has arrived for `max_wait`

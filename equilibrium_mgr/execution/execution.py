@@ -150,6 +150,8 @@ class Execution:
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
+        #: all that was left has waited too long, for a rebuild alone: the next plan may be the same
+        self.waits_for_rebuild = False
 
     def apply(self, update: ExecutionUpdate) -> None:
         """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000

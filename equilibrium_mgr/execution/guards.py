@@ -116,6 +116,13 @@ def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
     return {pool_id: block.reason for pool_id, block in blocked_pools(snapshot).items()}
 
 
+def blocked_by(snapshot: Snapshot, pools: FrozenSet[int]) -> Dict[int, str]:
+    """Returns the same for these pools, and for those that share OSDs with one of them: as if no
+    other pool were in trouble."""
+    states = {pool: found for pool, found in snapshot.pool_states.items() if pool in pools}
+    return blocked_pool_reasons(snapshot._replace(pool_states=states))
+
+
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     """Returns the OSDs that need space now.
 

@@ -195,6 +195,14 @@ class _Origins:
         self._logged = logged
         self._known = {(movement.pgid, movement.target): movement.origin for movement in before}
 
+    def _is_as_logged(self, pg: Pg, items: UpmapItems, positional: bool) -> bool:
+        """Returns True if the items of a PG and its raw mapping are those of the log, or it has no
+        row there."""
+        if pg.pgid not in self._logged:
+            return True
+        raw, logged_items = self._logged[pg.pgid]
+        return logged_items == items and is_same_placement(raw, pg.raw, positional)
+
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
         """Returns the origin of one shard in flight."""
         pgid = pg.pgid
@@ -220,7 +228,7 @@ class _Origins:
             return PG_NUM
         earlier = self._earlier.pgs.get(pgid) if self._earlier is not None else None
         if earlier is None:   # monitors drop items, too, and CRUSH moves the PG then
-            is_ours = is_ours and self._logged.get(pgid) in (None, (pg.raw, items))
+            is_ours = is_ours and self._is_as_logged(pg, items, pool.erasure)
             return PLAN if is_ours and source not in pg.raw else CRUSH
         if is_same_placement(earlier.raw, pg.raw, pool.erasure):
             return STEERED if is_steered else UPMAP

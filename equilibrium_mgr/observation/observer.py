@@ -162,16 +162,19 @@ class ClusterObserver:
                 troubles=with_figures_of_now(view, summary).troubles)
         return summary
 
-    def is_rebuilding(self, seconds: float) -> bool:
-        """Returns True if Ceph has rebuilt missing copies within so many seconds."""
-        return 0.0 <= self._clock() - self._rebuilt_at < seconds
+    def rebuilt_pools(self, seconds: float) -> FrozenSet[int]:
+        """Returns the pools whose missing copies Ceph rebuilds; none if it has rebuilt no copy
+        within so many seconds."""
+        if self._last_summary is None or not 0.0 <= self._clock() - self._rebuilt_at < seconds:
+            return frozenset()
+        return _rebuilt_pools(self._last_summary)
 
     def _compare_with_last(self, summary: ClusterSummary) -> None:
         """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
-        # if Ceph copies nothing, clients have deleted objects
-        if summary.degraded_copies < before.degraded_copies and copying_pgs(summary):
+        # if Ceph rebuilds nothing, clients have deleted objects
+        if summary.degraded_copies < before.degraded_copies and _rebuilt_pools(summary):
             self._rebuilt_at = summary.taken_at
         steps: List[float] = []
         for number, osd in summary.osds.items():
@@ -355,6 +358,16 @@ def _limits_of(osd: OsdSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """Returns the number of PGs in a state of copying. PGs stay in it while a flag stops that."""
     return _count_pgs(summary, pg_states.COPIED)
+
+
+def _rebuilt_pools(summary: ClusterSummary) -> FrozenSet[int]:
+    """Returns the pools with PGs that lack copies and are being copied."""
+    found: List[int] = []
+    for pool_id, pool in summary.pools.items():
+        if any(pg_states.DEGRADED in state and pg_states.has_any(state, pg_states.COPIED)
+               for state in pool.states):
+            found.append(pool_id)
+    return frozenset(found)
 
 
 def _count_pgs(summary: ClusterSummary, states: FrozenSet[str]) -> int:

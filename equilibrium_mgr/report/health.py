@@ -245,11 +245,11 @@ class HealthMonitor:
 
     def observe(self, status: BalancerStatus, now: float) -> None:
         """Records since when the loop is stuck for a reason that can be ended; called before
-        `health_checks`. The time goes on while a plan is made or the loop waits. Any other state
-        ends it."""
+        `health_checks`. The time goes on while a plan is made, the loop waits or PGs are rebuilt.
+        Any other state ends it."""
         if status.state == STUCK and codes.REASONS[status.reason_code].kind != codes.BEST:
             self.stuck_since = min(now, self.stuck_since or now)
-        elif status.state not in (PLANNING, WAITING):
+        elif status.state not in (PLANNING, WAITING) and status.reason_code != codes.DEGRADED:
             self.stuck_since = None
 
     def update(self, present: Mapping[str, Check]) -> Dict[str, Check]:

@@ -176,3 +176,46 @@ def test_balancing_goes_on_when_a_rebuild_has_ended(session: Session) -> None:
     drive.command(session, "sim run 6h")
     assert not session.cluster.unclean
     assert outcomes(session, began) == ["balanced"]
+
+
+@pytest.mark.full
+def test_pools_that_are_whole_are_balanced_during_a_rebuild_of_others() -> None:
+    """Their PGs are scrubbed for longer than max_wait when the plan is made."""
+    session = Session.from_state(release=18)
+    ssds = session.cluster.utilizations()["ssd"]
+    hdds = session.cluster.utilizations()["hdd"]
+    for line in ("balancer off", option("max_wait", 600),
+                 f"sim backfill rate 1M {' '.join(map(str, hdds))}", "sim osd out 0",
+                 "sim osd lose 0", "sim run 3m"):
+        drive.command(session, line)
+    for pgid, up in sorted(session.cluster.map.up.items()):
+        if ssds.keys() & up:
+            drive.command(session, f"sim scrub {pgid} 40m")
+    drive.command(session, "equilibrium on")
+    drive.command(session, "sim run 3h")
+    assert session.cluster.unclean
+    after = session.cluster.utilizations()["ssd"].values()
+    assert max(after) - min(after) < 0.05
+    session.close()
+
+
+@pytest.mark.full
+def test_a_rebuild_of_some_pools_does_not_hide_that_others_are_stuck(balanced: Path) -> None:
+    """A pool is far from its bound by max_upmap_items, with PGs that nobody rebuilds; an OSD of
+    another class goes and comes."""
+    session = Session.from_state(str(balanced), release=18)
+    for line in ("balancer off", "sim osd full-ratios 0.93 0.95 0.97", option("max_upmap_items", 2),
+                 "sim pool create big pg_num=32 size=3", "equilibrium on", "sim run 5m",
+                 "sim write big 10T", "sim run 75m",
+                 "sim backfill rate 10M 3 7 11 15 19 23", "sim flag set noout", "sim osd down 12",
+                 "sim run 75m"):
+        drive.command(session, line)
+    states = set()
+    for _ in range(4):
+        for line in ("sim osd down 3", "sim write fast 4G", "sim run 2m", "sim osd up 3",
+                     "sim run 28m"):
+            drive.command(session, line)
+        states.add(session.module.balancer.status.state)
+    assert states == {"stuck"}
+    assert "MGR_EQUILIBRIUM_STUCK" in session.mgr.health_checks
+    session.close()
