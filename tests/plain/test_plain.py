@@ -34,16 +34,16 @@ class ProseLimit(NamedTuple):
 
 #: To reach: (56,000, 0, 0, 45), (25,000, 0, 0, 45), (110,000, 0, 0, 55).
 CODE = (
-    CodeLimit("equilibrium_mgr", 58_745, 0, 0, 44.0),
+    CodeLimit("equilibrium_mgr", 58_735, 0, 0, 44.0),
     CodeLimit("mgr_stub", 24_000, 0, 0, 41.5),
     CodeLimit("tests", 109_370, 0, 0, 54.5))
 #: To reach: 3.0 each.
 PROSE = (
     ProseLimit("equilibrium_mgr", ".py", 3.0),
     ProseLimit("equilibrium_mgr/doc/DESIGN.md", ".md", 3.0),
-    ProseLimit("equilibrium_mgr/doc", ".md", 9.8),
+    ProseLimit("equilibrium_mgr/doc", ".md", 9.0),
     ProseLimit("mgr_stub", ".py", 3.0),
-    ProseLimit("tests", ".py", 13.9))
+    ProseLimit("tests", ".py", 13.8))
 
 
 @pytest.mark.parametrize("limit", CODE, ids=lambda limit: limit.folder)
