@@ -23,7 +23,7 @@ _RANDOM = "random", 6
 _FULL = "erasure", 2
 _SEEN_BY = CALLS["map"]
 #: Of each event so many calls are tried without `--full`.
-_FEW = 5
+_FEW = 6
 #: What others do to the plan's target, its host, its pool and the cluster.
 _AIMED = (
     "sim osd down {osd}", "sim osd out {osd}", "sim osd reweight {osd} 0.5", "sim osd lose {osd}",
