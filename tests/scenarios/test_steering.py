@@ -135,6 +135,9 @@ def course(seed: int, folder: Path, copied: Dict[str, float], steers: bool) -> C
         peak = max([peak, *[usage.used / usage.total for usage in session.cluster.usage.values()
                             if usage.total]])
         rebuild.observe(session)
+        if session.module is None:   # the mgr is dead: the next one takes over soon
+            rests = 0
+            continue
         status = session.module.balancer.status
         if status.steered is not None:
             shards = status.steered.elsewhere_shards + status.steered.held_shards
