@@ -51,7 +51,7 @@ from .status import (
     AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
-#: The shortest round; and so much a round may be early that its timer has woken on another clock.
+#: Seconds: the shortest round, and how early a timer on another clock may begin a round.
 _SHORTEST_SECONDS = 1.0
 _TOLERANCE_SECONDS = 1.0
 #: The longest round while an option asks for steering: shards get other targets only before they

@@ -7,6 +7,9 @@ import pytest
 from tests.commands.asking import ask, max_by_class, run
 from tests.support.exposition import FAMILIES, PREFIX, Labels, Parsed, parse
 
+from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.execution.outcomes import Rejection
+from equilibrium_mgr.report.metrics import report_metrics
 from equilibrium_mgr.version import VERSION
 from mgr_stub.console.session import Session
 
@@ -76,3 +79,10 @@ def test_names_cannot_break_the_format(demo_state: Any,
     metrics(session)   # has the cluster looked at
     run(session, "sim run 2m")
     assert metrics(session).by("utilization_max_ratio")
+
+
+def test_what_may_be_tried_again_is_no_rejected_upmap() -> None:
+    status = BalancerStatus(rejected={
+        "1.0": Rejection("refused", "m", 9e5), "1.1": Rejection("refused", "m", 0.0)})
+    text = report_metrics(status, None, 9e5, True, None, None).plain
+    assert "equilibrium_rejected_upmaps 1\n" in text
