@@ -96,7 +96,8 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="most pairs of upmap items: up to 1 per PG, above 1 in all; 0 for no limit",
          long_desc="Every pair makes the osdmap larger, for the monitors and for each client. 0.5 "
                    "allows one pair for two PGs, 2000 allows 2000. At the limit changes that add "
-                   "pairs wait; those that drop or only alter some go."),
+                   "pairs wait; those that drop or only alter some go. PGs that stay where their "
+                   "data is, by freeze or hold_placement, may exceed it."),
     dict(name="relieve_while_degraded", type="bool", default=True,
          desc="empty backfillfull OSDs although PGs are degraded",
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "

@@ -358,9 +358,9 @@ _CHECKS_OF_STEERING: Tuple[Check, ...] = (
 
 def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     """Returns the checks that bind a change. No other function decides that."""
-    if candidate.redirects:
-        return _CHECKS_OF_STEERING
-    return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
+    if candidate.moves_nothing:
+        return _CHECKS_WITHOUT_MOTION
+    return _CHECKS_OF_STEERING if candidate.redirects else CHECKS
 
 
 def first_verdict(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:

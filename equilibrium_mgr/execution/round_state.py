@@ -142,14 +142,13 @@ class ThrottleState:
         gains, losses = shard_changes(pg.up, change.up_after, positional)
         if steers:
             is_held = {*pg.holders}
-            ends_motion = moves_nothing(pg, change.up_after, positional)
             return Candidate(
                 change=change,
                 pg=pg,
                 gains=tuple([osd for osd in gains if osd not in is_held]),
                 losses=losses,
-                moves_nothing=ends_motion,
-                redirects=ends_motion or redirects(pg, change.up_after, positional))
+                moves_nothing=moves_nothing(pg, change.up_after, positional),
+                redirects=redirects(pg, change.up_after, positional))
         is_motionless = moves_nothing(pg, change.up_after, positional)
         if not is_motionless and change.shards < len(gains):
             change = change._replace(shards=len(gains))

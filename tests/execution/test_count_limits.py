@@ -7,7 +7,7 @@ from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 
 from equilibrium_mgr.execution.batch import Decision, next_batch
-from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.plan.model import STEER, PgChange
 
 
 def cluster() -> Cluster:
@@ -53,3 +53,11 @@ def test_changes_that_drop_or_alter_items_go() -> None:
     assert len(batch([altered, home], max_upmap_items=0.1).send) == 2
     # and what was dropped makes room
     assert len(batch([home] + wanted(2), max_upmap_items=2).send) == 2
+
+
+def test_shards_that_stay_may_have_more_pairs_and_new_targets_may_not() -> None:
+    """CRUSH moves a PG from osd.0 to osd.1: it is held, or goes to osd.2 instead."""
+    moving = cluster().pg("1.d", "1", acting="0", state="active+remapped+backfill_wait")
+    sent = [len(next_batch(moving.snapshot(), [change_of("1.d", "1", target)],
+                           limited(max_upmap_items=0.1), {}, kind=STEER).send) for target in "02"]
+    assert sent == [1, 0]

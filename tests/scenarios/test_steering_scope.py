@@ -93,22 +93,6 @@ def test_drains_do_not_widen_the_pools(session: Session) -> None:
     assert {pgid.partition(".")[0] for pgid in sent(session) - before} <= {"3", "5", "6"}
 
 
-@pytest.mark.parametrize("rate", few(["250M", "400M"], 1))
-def test_shards_that_have_begun_to_arrive_keep_max_upmap_items(session: Session,
-                                                               rate: str) -> None:
-    """Such shards may still be held, by more pairs."""
-    pairs = count_pairs(session)
-    for line in (option("max_upmap_items", pairs), f"sim backfill rate {rate}", _CHANGE,
-                 "sim osd crush-reweight 0 0", "sim run 50s"):
-        drive.command(session, line)
-    assert session.module.balancer.status.steered is not None
-    assert count_pairs(session) <= pairs
-
-
-def count_pairs(session: Session) -> int:
-    return sum(map(len, session.cluster.map.upmap_items.values()))
-
-
 def lose_host(session: Session) -> None:
     """The four OSDs of a host are down, and out after ten minutes."""
     for osd in range(4):
