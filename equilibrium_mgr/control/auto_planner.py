@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
@@ -23,6 +23,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
+from ..undo.change_log import ChangeRow
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 from .plan_basis import (
@@ -30,7 +31,7 @@ from .plan_basis import (
     have_others_moved, why_new)
 from .plan_gain import gain_reason
 from .settling import SETTLE_SECONDS, Settling
-from .steering import Steered, SteeringTrigger
+from .steering import LONGEST_SECONDS, Steered, SteeringTrigger, logged_choice
 
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
 #: up for so long, and for two rounds, is void.
@@ -121,20 +122,22 @@ class AutoPlanner:
 
     @property
     def steered(self) -> Optional[Steered]:
-        """Returns what was chosen for shards that are copied anyway, while they are on their
-        way."""
+        """Returns what was last chosen for shards that are copied anyway."""
         return self._steering.choice
 
-    def steering_left(self, settings: Settings,
-                      execution: Optional[Execution]) -> Optional[float]:
-        """Returns the seconds until shards are steered, None if nothing waits for that."""
-        if execution is not None and execution.kind == STEER and execution.wanted:
-            return 0.0
-        return self._steering.seconds_left(settings, self._clock())
+    def steering_at(self, settings: Settings, execution: Optional[Execution]) -> Optional[float]:
+        """Returns when shards are steered, seconds since the epoch; None if nothing waits for
+        that."""
+        is_sending = execution is not None and execution.kind == STEER and execution.wanted
+        return self._steering.due_at(settings, self._clock(), is_sending)
+
+    def restore(self, logged: Sequence[ChangeRow]) -> None:
+        """Takes over from the last mgr. `logged`: what it has sent, the oldest first."""
+        self._steering = SteeringTrigger(logged_choice(logged))
 
     def forget_steered(self) -> None:
         """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
-        self._steering.forget_choice()
+        self._steering.choice = None
 
     @property
     def is_restless(self) -> bool:
@@ -309,7 +312,7 @@ class AutoPlanner:
         if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
             return _planning("the options have changed, or the window has closed")
         if execution.kind != STEER and self.is_steering_due(settings):
-            return _planning("the cluster has changed: shards that are copied anyway come first")
+            return _planning("shards that Ceph copies anyway come first")
         executed = self._executed
         if execution.sent_moves:
             self._fruitless = 0
@@ -398,12 +401,13 @@ class AutoPlanner:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
         now = self._clock()
         steering_left = self._steering.seconds_left(settings, now)
-        is_steering = self.is_steering_due(settings)
+        is_steering = self.is_steering_due(settings) and not self.is_planning
         settling = None
         if not is_steering:   # a new mgr that finds shards to steer waits for that, too
-            settling = self._wait_to_settle("the cluster has just changed", steering_left or 0.0)
+            least = min(steering_left or 0.0, LONGEST_SECONDS)
+            settling = self._wait_to_settle("the cluster has just changed", least)
         if settling is not None:
-            if steering_left is not None and settling.seconds is not None:
+            if steering_left and settling.seconds:
                 settling = settling._replace(seconds=min(settling.seconds, steering_left))
             return NextStep(settling)
         failure = self._plan_service.last_failure("")
@@ -432,7 +436,7 @@ class AutoPlanner:
             # of balancing, even if only drains are planned otherwise: it has its own scope
             options = automatic_options(
                 settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
-                    steering=self._steering.begin_plan(settings, snapshot))
+                    steering=self._steering.begin_plan(settings, snapshot, now))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, most_seconds, done):
             self._submitted = True

@@ -47,8 +47,7 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
     STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
-from .status import (
-    AWAITS_REPORTS, IS_OFF, BalancerStatus, SteeringWait, execution_progress, groups_of)
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: Seconds: the shortest round, and how early a timer on another clock may begin a round.
@@ -108,7 +107,6 @@ class Balancer:
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         self._waits_for_time = False   # whether the last state said how long to wait
         self._status_lock = threading.Lock()
-        self._steering_wait = SteeringWait()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
@@ -189,9 +187,8 @@ class Balancer:
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status,
-                steered=self._automatic.steered,
-                steering_at=self._steering_wait.until(
-                    self._automatic.steering_left(self._settings(), execution), self._clock()))
+                steered=self._automatic.steered if dispatcher.steered.moved else None,
+                steering_at=self._automatic.steering_at(self._settings(), execution))
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -346,6 +343,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
+            self._automatic.restore(sent)
             self.observer.logged = {row.pgid: (row.raw, row.after) for row in sent}
             # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
@@ -753,31 +751,29 @@ class Balancer:
         """Returns the state while nothing may go, None if the execution waits for nothing more.
         Drops changes that have waited too long. In a plan of kind STEER none waits."""
         dispatcher = self.dispatcher
-        if execution.kind == STEER:   # other plans may have to relieve what is full
+        pending = dispatcher.pending.entries
+        is_moving = pending or snapshot.misplaced_copies or snapshot.in_flight()
+        # nothing that moves makes space on the targets of all changes
+        is_deadlocked = not is_moving and len(decision.full) == len(decision.waiting)
+        if is_deadlocked or execution.kind == STEER:   # other plans may relieve what is full
             execution.apply(ExecutionUpdate(
                 dropped=[DroppedChange(change, why.reason) for change, why in decision.waiting]))
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
-        pending = dispatcher.pending.entries
         if not execution.wanted:
             is_over = execution.is_motionless or not pending or (
                 dispatcher.has_stalled(execution, snapshot, settings))
             return None if is_over else self._in_flight(snapshot)
-        if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
-            self._drop_deadlocked(execution, decision)
-        is_rebuilding = not execution.name and bool(
-            self.observer.rebuilt_pools(settings.max_wait))
-        dispatcher.drop_stalled(execution, decision, snapshot, settings, is_rebuilding)
+        dispatcher.drop_stalled(execution, decision, snapshot, settings,
+                                self._rebuilding(snapshot, settings))
         if not execution.wanted:
             self.observer.is_required = True
         return self._waiting(decision, snapshot)
 
-    def _drop_deadlocked(self, execution: Execution, decision: Decision) -> None:
-        """Drops the changes if all of them wait for space on their targets. Nothing moves then, so
-        no space would come."""
-        if len(decision.full) == len(decision.waiting):
-            execution.apply(ExecutionUpdate(
-                dropped=[DroppedChange(change, why.reason) for change, why in decision.full]))
+    def _rebuilding(self, snapshot: Snapshot, settings: Settings) -> Mapping[int, str]:
+        """Returns pool id → why it waits, of pools that wait for a rebuild with which Ceph gets
+        on."""
+        return blocked_by(snapshot, self.observer.rebuilt_pools(settings.max_wait))
 
     def _waiting(self, decision: Decision, snapshot: Snapshot) -> Verdict:
         """Returns the state while all that is left of a plan waits."""
@@ -915,8 +911,7 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
-        rebuilt = self.observer.rebuilt_pools(settings.max_wait)
-        rebuilding = blocked_by(snapshot, rebuilt)
+        rebuilding = self._rebuilding(snapshot, settings)
         # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,

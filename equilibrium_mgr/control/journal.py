@@ -23,7 +23,7 @@ from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
     DRAINS, EPISODE, EXECUTION, HISTORY, MAX_LIST_BYTES, MEASURED, BufferedKvStore, KeyValueStore)
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, shard_changes
 from ..undo.change_log import ChangeLog, ChangeRow
 
 
@@ -349,7 +349,9 @@ class Journal:
                 pgid = change.pgid
                 held: List[int] = []
                 if kind == STEER:
-                    held = sorted(change.gained_by.intersection(before.pgs[pgid].holders))
+                    pg = before.pgs[pgid]
+                    gains, _ = shard_changes(pg.up, change.up_after, before.is_positional(pg))
+                    held = sorted(set(gains).intersection(pg.holders))
                 rows.append(ChangeRow(
                     at=now,
                     plan=plan,

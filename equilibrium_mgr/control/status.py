@@ -27,33 +27,10 @@ _NOTHING_YET = "nothing of it has arrived yet"
 #: them: data goes on to arrive.
 _STANDS = (codes.FLAG, codes.NOT_READY)
 
-
-#: A plan that steers is made and sent in so many seconds.
-_OVERDUE_SECONDS = 120.0
-
 IS_OFF = Verdict(codes.SWITCHED_OFF, "automatic balancing is off", state=OFF)
 #: The state of a mgr that has just taken over. It soon refreshes.
 AWAITS_REPORTS = Verdict(
     codes.MOVING, "what the last mgr has sent shows within a minute", state=MOVING, seconds=10.0)
-
-
-class SteeringWait:
-    """Remembers when shards are to be steered."""
-
-    def __init__(self) -> None:
-        self._due_at = 0.0
-
-    def until(self, left: Optional[float], now: float) -> Optional[float]:
-        """Returns when shards are steered, seconds since the epoch; None if nothing waits for that,
-        or if that should have been done _OVERDUE_SECONDS ago. `left`: seconds until then."""
-        if left is None:
-            self._due_at = 0.0
-            return None
-        if left > 0.0 or not self._due_at:
-            self._due_at = now + left
-        if now > self._due_at + _OVERDUE_SECONDS:
-            return None
-        return self._due_at
 
 
 class BalancerStatus(NamedTuple):
@@ -84,7 +61,7 @@ class BalancerStatus(NamedTuple):
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()
     steered: Optional[Steered] = None   # while shards whose targets were chosen are on their way
-    steering_at: Optional[float] = None   # as SteeringWait.until
+    steering_at: Optional[float] = None   # as SteeringTrigger.due_at
 
     def progress_ratio(self) -> Optional[float]:
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per

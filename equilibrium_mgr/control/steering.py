@@ -6,18 +6,18 @@ PGs that peer then, or serve no client, are planned again once if they are activ
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
 
-from ..plan.model import Plan, Usage, has_begun
+from ..plan.model import STEER, Plan, Usage, has_begun
 from ..plan.options import Steering
-from ..planner.steering import PASSING, only_lacks_copies, steered_shards
+from ..planner.steering import only_lacks_copies, state_obstacle, steered_shards
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer, doubled
 from ..settings import Settings
 from ..snapshot.model import Pg, Snapshot, UpmapItems
-from ..snapshot.pg_states import ACTIVE, UNSTEERABLE, has_any
 from ..snapshot.upmap_items import apply_items
+from ..undo.change_log import ChangeRow
 from .cluster_guards import is_open
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
@@ -25,9 +25,12 @@ from .cluster_guards import is_open
 QUIET_SECONDS = 30.0
 #: At most, from the first of a series of changes: shards begin to arrive meanwhile.
 LONGEST_SECONDS = 45.0
-#: The longest wait before PGs are planned again whose state did not allow it. It begins with
-#: QUIET_SECONDS, and is twice as long each further time without a change of the topology.
-_LONGEST_AGAIN_SECONDS = 600.0
+#: Each plan but the first makes these waits twice as long, up to this, until a change comes after
+#: so many seconds of rest. PGs whose state did not allow it wait as after a change.
+_MOST_SECONDS = 600.0
+_REST_SECONDS = 120.0
+#: A plan that steers is made and sent in so many seconds.
+_OVERDUE_SECONDS = 120.0
 _PGS_A_PIECE = 200
 _REASONS_NAMED = 2   # before a sentence only counts the rest
 
@@ -38,8 +41,9 @@ class Steered(NamedTuple):
     at: float             # seconds since the epoch
     elsewhere_shards: int   # that come to other OSDs than CRUSH's
     held_shards: int      # that stay where their data is
-    max_utilization: float            # of the fullest OSD when all has arrived, a ratio
-    max_utilization_by_crush: float   # the same without the plan
+    #: of the fullest OSD when all has arrived, a ratio; None if the last mgr has chosen
+    max_utilization: Optional[float] = None
+    max_utilization_by_crush: Optional[float] = None   # the same without the plan
     skipped: Mapping[str, int] = {}   # why PGs keep their targets → how many shards
     left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
@@ -47,20 +51,22 @@ class Steered(NamedTuple):
 class SteeringTrigger:
     """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, choice: Optional[Steered] = None) -> None:
+        #: what was chosen, also by the last mgr; it counts while such PGs are on their way
+        self.choice = choice
         self._topology: Any = None
         self._planned: Any = None   # the topology of the last plan
         self._is_changed = False    # and nobody has planned for that yet
         self._quiet = WaitTimer()
         self._series = WaitTimer()
+        self._rest = WaitTimer()
+        self._plan_count = 0   # since the first change after a rest
+        self._due_at = 0.0     # seconds since the epoch, 0: not known
         #: PGs that the plan for the last change left alone for a state that passes
         self._left: FrozenSet[str] = frozenset()
         self._ready: FrozenSet[str] = frozenset()   # of these, PGs whose state allows it now
         self._asked: FrozenSet[str] = frozenset()   # the same as the last plan was asked for them
-        self._again = WaitTimer()
-        self._again_count = 0    # plans for these since the last change
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
-        self._choice: Optional[Steered] = None
         #: the options of the last plan: steer_recovery, hold_placement
         self._options = (False, False)
         #: OSD that was down or out at the last snapshot → uuid of its disk
@@ -76,42 +82,50 @@ class SteeringTrigger:
 
     def observe(self, snapshot: Snapshot, topology: Any, now: float) -> None:
         """Notes whether the topology has changed, and which PGs moved before."""
-        moving = frozenset(snapshot.in_flight())
+        in_flight = snapshot.in_flight()
+        moving = frozenset(in_flight)
         self._steered &= moving
-        self._note_returned(snapshot)
-        is_new_mgr = self._topology is None
-        if is_new_mgr and _is_rebuilding(snapshot):
-            # perhaps the last mgr has not steered it, and what moved before it is not known
-            self._begin_change(moving, {}, now)
-        elif not is_new_mgr and topology != self._topology:
+        self._note_returned(snapshot, in_flight)
+        if self._topology is None:   # a new mgr: perhaps the last one has not steered a rebuild
+            if any(only_lacks_copies(pg, snapshot.pools[pg.pool])
+                   for pg in piecewise(in_flight.values(), _PGS_A_PIECE)):
+                self._begin_change(moving, {}, now)   # nobody knows what moved before it
+        elif topology != self._topology:
             self._begin_change(self._moving - self._steered, self._items, now)
         self._topology = topology
-        self._note_ready(snapshot, now)
+        self._note_ready(in_flight, now)
         self._moving = moving
         self._items = snapshot.upmap_items
 
     def _begin_change(self, moved_before: FrozenSet[str], items: Mapping[str, UpmapItems],
                       now: float) -> None:
         """Notes that the topology has changed. `items`: upmap items before."""
+        if self._rest.seconds_left(now) <= 0.0:
+            self._plan_count = 0
+        self._rest.begin(now, _REST_SECONDS)
         if not self._is_changed:
             self._moved_before = moved_before
             self._items_before = items
-            self._series.begin(now, LONGEST_SECONDS)
-        self._quiet.begin(now, QUIET_SECONDS)
+            self._begin_wait(self._series, LONGEST_SECONDS, now)
+        self._begin_wait(self._quiet, QUIET_SECONDS, now)
         self._is_changed = True
 
-    def _note_ready(self, snapshot: Snapshot, now: float) -> None:
+    def _begin_wait(self, timer: WaitTimer, seconds: float, now: float) -> None:
+        """Begins a wait, which is longer after several plans without a rest."""
+        timer.begin(now, doubled(seconds, _MOST_SECONDS, max(0, self._plan_count - 1)))
+
+    def _note_ready(self, in_flight: Mapping[str, Pg], now: float) -> None:
         """Notes which PGs that were left alone may be steered now: each is planned again once."""
-        ready = frozenset([pgid for pgid in self._left if _is_ready(snapshot.pgs.get(pgid))])
-        if ready and not self._ready:
-            self._again.begin(now, doubled(
-                QUIET_SECONDS, _LONGEST_AGAIN_SECONDS, self._again_count))
+        ready = frozenset([pgid for pgid in self._left.intersection(in_flight)
+                           if _is_ready(in_flight[pgid])])
+        if ready and not self._ready and not self._is_changed:
+            self._begin_wait(self._quiet, QUIET_SECONDS, now)
         self._ready = ready
 
-    def _note_returned(self, snapshot: Snapshot) -> None:
+    def _note_returned(self, snapshot: Snapshot, in_flight: Mapping[str, Pg]) -> None:
         """Notes which OSDs have come back with their disk."""
         targets: Set[int] = set()
-        for pg in piecewise(snapshot.in_flight().values(), _PGS_A_PIECE):
+        for pg in piecewise(in_flight.values(), _PGS_A_PIECE):
             targets.update(pg.up)
         absent: Dict[int, str] = {}
         returned = set(self._returned)
@@ -126,12 +140,29 @@ class SteeringTrigger:
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
         nothing has changed, or nobody wants it now."""
-        if not settings.steers or not is_open(settings, now):
-            return None   # drains are planned outside the window, too
-        if not self._is_changed:   # nothing else waits for PGs that are planned again
-            is_due = self._ready and self._again.seconds_left(now) <= 0.0
-            return 0.0 if is_due else None
-        return min(self._quiet.seconds_left(now), self._series.seconds_left(now))
+        if not _may_steer(settings, now):
+            return None
+        quiet = self._quiet.seconds_left(now)
+        if self._is_changed:
+            return min(quiet, self._series.seconds_left(now))
+        # nothing else waits for PGs that are planned again
+        return 0.0 if self._ready and quiet <= 0.0 else None
+
+    def due_at(self, settings: Settings, now: float, is_sending: object) -> Optional[float]:
+        """Returns when shards are steered, seconds since the epoch; None if nothing waits for that,
+        or if that should have been done _OVERDUE_SECONDS ago. `is_sending`: a plan is being
+        sent."""
+        left = self.seconds_left(settings, now)
+        if is_sending:
+            left = 0.0
+        if left is None:
+            self._due_at = 0.0
+            return None
+        if left > 0.0 or not self._due_at:
+            self._due_at = now + left
+        if now > self._due_at + _OVERDUE_SECONDS:
+            return None
+        return self._due_at
 
     def is_due(self, settings: Settings, now: float) -> bool:
         """Returns True if a plan is to be made that steers shards."""
@@ -141,13 +172,14 @@ class SteeringTrigger:
     def is_wanted(self, settings: Settings, now: float) -> bool:
         """Returns True if the last plan may still be carried out: none of its options has been
         switched off, and the window is open."""
-        if not settings.steers or not is_open(settings, now):
-            return False
         recovery, placement = self._options
-        return settings.steer_recovery >= recovery and settings.hold_placement >= placement
+        has_options = settings.steer_recovery >= recovery and settings.hold_placement >= placement
+        return has_options and _may_steer(settings, now)
 
-    def begin_plan(self, settings: Settings, snapshot: Snapshot) -> Steering:
+    def begin_plan(self, settings: Settings, snapshot: Snapshot, now: float) -> Steering:
         """Notes that a plan is asked for, and returns which shards it may steer."""
+        self._plan_count += 1
+        self._begin_wait(self._series, LONGEST_SECONDS, now)   # of changes while it is made
         self._planned = self._topology
         self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
@@ -170,23 +202,19 @@ class SteeringTrigger:
         before the plan."""
         self._is_changed = self._topology != self._planned
         if self._asked:
-            self._again_count += 1
             self._left -= self._asked
         else:
-            self._again_count = 0
-            self._left = frozenset([pgid for pgid, why in plan.left_alone.items()
-                                    if why.startswith(PASSING)])
+            self._left = frozenset(plan.passing)
         self._ready = frozenset()
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
             elsewhere, held = steered_shards(plan, snapshot)
-            skipped = {why.removeprefix("PG: "): shards for why, shards in plan.skipped.items()}
-            self._choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before), skipped, plan.left_alone)
+            self.choice = Steered(now, elsewhere, held, _highest(plan.after),
+                                   _highest(plan.before), plan.skipped, plan.left_alone)
 
     def reason(self) -> str:
         """Returns what was chosen, as a clause for the history."""
-        choice = self._choice
+        choice = self.choice
         if choice is None:
             return ""
         parts: List[str] = []
@@ -198,30 +226,33 @@ class SteeringTrigger:
                                 "shards stay where their data is"))
         return " and ".join(parts) + skipped_text(choice.skipped)
 
-    def forget_choice(self) -> None:
-        """Notes that nothing of the plan could be sent."""
-        self._choice = None
 
-    @property
-    def choice(self) -> Optional[Steered]:
-        """Returns what was chosen, while one of its PGs is on its way; else None."""
-        return self._choice if self._steered else None
+def _may_steer(settings: Settings, now: float) -> bool:
+    """Returns True if an option asks for steering, and the window is open: drains are planned
+    outside it, too."""
+    return settings.steers and is_open(settings, now)
 
 
-def _is_ready(pg: Optional[Pg]) -> bool:
-    """Returns True if the state of a PG allows to steer its shards, and none has begun to
+def logged_choice(rows: Sequence[ChangeRow]) -> Optional[Steered]:
+    """Returns what the last plan of kind STEER has chosen, by rows of the log, the oldest first."""
+    found = None
+    held = elsewhere = 0
+    for row in rows:
+        if row.kind != STEER:
+            continue
+        if found is not None and row.at > found.at + _OVERDUE_SECONDS:   # of another plan
+            held = elsewhere = 0
+        new = [to for _, to in set(row.after).difference(row.before)]
+        held += len(row.held)
+        elsewhere += len(set(new).difference(row.held))
+        found = Steered(row.at, elsewhere, held)
+    return found
+
+
+def _is_ready(pg: Pg) -> bool:
+    """Returns True if the state of a PG in flight allows to steer its shards, and none has begun to
     arrive."""
-    if pg is None or ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
-        return False
-    return pg.is_moving and not has_begun(pg)
-
-
-def _is_rebuilding(snapshot: Snapshot) -> bool:
-    """Returns True if a PG lacks copies, which Ceph rebuilds, and none of its shards moves."""
-    for pg in piecewise(snapshot.in_flight().values(), _PGS_A_PIECE):
-        if only_lacks_copies(pg, snapshot.pools[pg.pool]):
-            return True
-    return False
+    return not (state_obstacle(pg) or has_begun(pg))
 
 
 def _only_drops(snapshot: Snapshot, pg: Pg, before: UpmapItems) -> bool:

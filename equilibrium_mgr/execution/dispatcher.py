@@ -7,8 +7,8 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterable, Iterator, List, Mapping,
-    NamedTuple, Optional, Sequence, Tuple)
+    AbstractSet, Any, Callable, Container, ContextManager, Dict, FrozenSet, Iterable, Iterator,
+    List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -109,7 +109,6 @@ class UpmapDispatcher:
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
         self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
-        self.steered.moved = sent.steered
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
@@ -126,6 +125,7 @@ class UpmapDispatcher:
         pending = self.pending
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
+            self.steered.moved = last.steered
             pending.restore_sending(last.in_flight, snapshot, now)
             # what Ceph rebuilds elsewhere by our choice is no move of ours
             pending.restore_log_recovery(snapshot, last.moved.keys() - last.steered.keys())
@@ -287,12 +287,12 @@ class UpmapDispatcher:
                           for pool, found in sorted(self.corrections.stopped.items())])
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
-                     settings: Settings, is_rebuilding: bool) -> None:
+                     settings: Settings, rebuilding: Container[int]) -> None:
         """Drops the rest of a plan if nothing of it could be sent for `max_wait` seconds.
 
         Automatic plans leave these PGs alone for as long, and PGs of blocked pools for some
-        minutes: such a pool may be whole at any time. `is_rebuilding`: Ceph gets on with their PGs,
-        and the next plan may move them again at once.
+        minutes: such a pool may be whole at any time. `rebuilding`: pools that wait for
+        a rebuild; the next plan may move their PGs again at once.
         """
         now = self._clock()
         # a cooldown may be longer than max_wait; automatic plans go on without these PGs
@@ -308,13 +308,14 @@ class UpmapDispatcher:
         others: List[str] = []
         for change, why in decision.waiting:
             dropped.append(DroppedChange(change, f"{waited}: {why.reason}"))
-            pgids = blocked if why.code == DEGRADED else others
-            pgids.append(change.pgid)
+            if why.code != DEGRADED:
+                others.append(change.pgid)
+            elif pool_of(change.pgid) not in rebuilding:
+                blocked.append(change.pgid)
         execution.apply(ExecutionUpdate(dropped=dropped))
         self.given_up.start(others, now)
-        execution.waits_for_rebuild = is_rebuilding and not others
-        if not is_rebuilding:
-            self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
+        self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
+        execution.waits_for_rebuild = not (blocked or others)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """Returns True if nothing of a plan that was sent completely has arrived for `max_wait`

@@ -18,7 +18,7 @@ from typing import (
 
 from ..plan.model import PgChange, typed
 from ..planner.refusal_census import Census
-from ..runtime.formatting import plural
+from ..runtime.formatting import named, plural
 from ..runtime.waiting import doubled
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -79,6 +79,7 @@ class Verdict(NamedTuple):
 
 WaitingChange = Tuple[PgChange, Verdict]
 
+_REASONS_NAMED = 2   # sentences of a group, before it only counts the rest
 #: Figures of a verdict that are the limit itself.
 _LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ratio", "max_pairs")
 
@@ -101,7 +102,7 @@ class WaitingGroup(NamedTuple):
     osd: Optional[int] = None   # most of these shards wait for it; None if they wait for no OSD
     osds: int = 0             # for how many OSDs they wait
     numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
-    reason: str = ""          # the sentence of that one
+    reason: str = ""          # their sentences
 
     @property
     def waits_for(self) -> str:
@@ -177,6 +178,7 @@ def _group(rows: Sequence[Tuple[int, Verdict]]) -> WaitingGroup:
             osds[deferral.numbers["osd"]] += count
     first = rows[0][1]
     numbers = first.numbers
+    reasons = sorted({deferral.reason for _, deferral in rows})
     return WaitingGroup(
         code=first.code,
         shards=shards,
@@ -185,7 +187,7 @@ def _group(rows: Sequence[Tuple[int, Verdict]]) -> WaitingGroup:
         osd=min(osds, key=lambda osd: (-osds[osd], osd), default=None),
         osds=len(osds),
         numbers=numbers,
-        reason=first.reason)
+        reason=named(reasons, _REASONS_NAMED))
 
 
 #: A rejection older than this is not reported any more, but may still hold.

@@ -311,7 +311,8 @@ class TransferRates(NamedTuple):
     by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
     copying: Mapping[int, Rate] = {}  # OSDs that Ceph copied a shard from, or to
     ours: Rate = Rate()               # of all shards that equilibrium moves
-    ours_now: Rate = Rate()           # the same, of the last minutes
+    rebuilt: Rate = Rate()            # of all shards that no OSD has
+    ours_now: Rate = Rate()           # of the first, of the last minutes
     all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
     #: the last view at which shards of ours had arrived, seconds since the epoch; None: no view
     moved_at: Optional[float] = None
@@ -341,26 +342,27 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
     left = {(shard.pgid, shard.target): shard for shard in movements}
     arrived = [(shard, _arrived(snapshot, shard, left.get((shard.pgid, shard.target))))
                for shard in earlier]
-    total = own = 0
-    has_own = False
-    for shard, count in arrived:
-        total += count
-        if shard.origin == PLAN:
-            has_own = True
-            own += count
-    ours = before.ours.aged(seconds, _ESTIMATE_SECONDS)
-    if has_own:   # the seconds without a shard of ours do not count
-        ours = ours.plus(own, seconds)
+    total = sum([count for _, count in arrived])
+    ours = [count for shard, count in arrived if shard.origin == PLAN]
+    rebuilt = [count for shard, count in arrived if shard.source is None]
+    own = sum(ours)
     moved_at = snapshot.taken_at if own else before.moved_at
     ours_now = before.ours_now.aged(seconds, _NOW_SECONDS)
     all_now = before.all_now.aged(seconds, _NOW_SECONDS)
     return TransferRates(
         by_osd=_rates_by_osd(before.by_osd, arrived, seconds),
         copying=_copying_rates(before.copying, arrived, seconds, snapshot),
-        ours=ours,
+        ours=_with_more(before.ours, ours, seconds),
+        rebuilt=_with_more(before.rebuilt, rebuilt, seconds),
         ours_now=ours_now.plus(own, seconds),
         all_now=all_now.plus(total, seconds),
         moved_at=moved_at)
+
+
+def _with_more(before: Rate, arrived: Sequence[int], seconds: float) -> Rate:
+    """Returns the rate with the bytes of some shards. The seconds without shards do not count."""
+    aged = before.aged(seconds, _ESTIMATE_SECONDS)
+    return aged.plus(sum(arrived), seconds) if arrived else aged
 
 
 def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],
@@ -480,41 +482,49 @@ def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
     return found
 
 
-def time_left(rates: TransferRates, movements: Iterable[Movement],
+def time_left(rates: TransferRates, movements: Sequence[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
     be sent to it. Returns None if something is left and nothing has arrived yet, or if it would
     take longer than a year."""
+    ours = [shard for shard in movements if shard.origin == PLAN]
+    return _time_left(rates, movements, ours, wanted, rates.ours.per_second)
+
+
+def rebuild_time_left(rates: TransferRates, movements: Sequence[Movement]) -> Optional[TimeLeft]:
+    """Estimates when Ceph has rebuilt all missing copies, as `time_left`; None if none has
+    arrived, or none is missing."""
+    rebuilt = [shard for shard in movements if shard.source is None]
+    together = rates.rebuilt.per_second
+    if not (rebuilt and together):
+        return None
+    return _time_left(rates, movements, rebuilt, {}, together)
+
+
+def _time_left(rates: TransferRates, movements: Iterable[Movement], own: Sequence[Movement],
+               wanted: Mapping[int, int], together: float) -> Optional[TimeLeft]:
+    """Estimates the same of some movements. `together`: bytes of them that arrive a second."""
     left = Counter(wanted)
-    own = sum(wanted.values())
     targets = {osd for osd, count in wanted.items() if count > 0}
+    targets.update([shard.target for shard in own if shard.target is not None])
     for shard in movements:
-        is_ours = shard.origin == PLAN
-        if is_ours:
-            own += shard.left_bytes
-        if shard.target is None:
-            continue
-        left[shard.target] += shard.left_bytes
-        if is_ours:
-            targets.add(shard.target)
-    found = TimeLeft(0.0, None)
-    if not own:
-        return found
+        if shard.target is not None:
+            left[shard.target] += shard.left_bytes
+    own_bytes = sum(wanted.values()) + sum([shard.left_bytes for shard in own])
+    nothing = TimeLeft(0.0, None)
+    if not own_bytes:
+        return nothing
     rate = _typical(rates.by_osd.values())
     if rate <= 0.0:
         return None
-    if targets:
-        last = max(sorted(targets), key=lambda osd: left[osd])
-        found = TimeLeft(left[last] / rate, last)
-    together = rates.ours.per_second
-    if together > 0.0 and own / together > found.seconds:
-        found = TimeLeft(own / together, None)
-    if found.seconds > _LONGEST_SECONDS:
-        return None
-    return found
+    found = [TimeLeft(left[osd] / rate, osd) for osd in sorted(targets)]
+    if together > 0.0:
+        found.append(TimeLeft(own_bytes / together, None))
+    longest = max(found, key=lambda one: one.seconds, default=nothing)
+    return longest if longest.seconds <= _LONGEST_SECONDS else None
 
 
-def expected_time(rates: TransferRates, movements: Iterable[Movement],
+def expected_time(rates: TransferRates, movements: Sequence[Movement],
                   to_come: Mapping[int, int]) -> Optional[Tuple[float, str]]:
     """Returns (seconds that moves are likely to take, what that rests on, for people), or None if
     they bring nothing. `to_come`: OSD → bytes that moves bring it."""

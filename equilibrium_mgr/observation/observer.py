@@ -81,6 +81,7 @@ class ClusterObserver:
         #: the last summary that showed fewer missing copies than the one before, seconds since the
         #: epoch
         self._rebuilt_at = -inf
+        self._rebuilt: FrozenSet[int] = frozenset()   # by the last summary, as `rebuilt_pools`
         self.logged: Mapping[str, Any] = {}   # as in `movements`
 
     def request(self, at_rest: bool = False) -> bool:
@@ -165,16 +166,17 @@ class ClusterObserver:
     def rebuilt_pools(self, seconds: float) -> FrozenSet[int]:
         """Returns the pools whose missing copies Ceph rebuilds; none if it has rebuilt no copy
         within so many seconds."""
-        if self._last_summary is None or not 0.0 <= self._clock() - self._rebuilt_at < seconds:
-            return frozenset()
-        return _rebuilt_pools(self._last_summary)
+        if 0.0 <= self._clock() - self._rebuilt_at < seconds:
+            return self._rebuilt
+        return frozenset()
 
     def _compare_with_last(self, summary: ClusterSummary) -> None:
         """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
+        self._rebuilt = _rebuilt_pools(summary)
         # if Ceph rebuilds nothing, clients have deleted objects
-        if summary.degraded_copies < before.degraded_copies and _rebuilt_pools(summary):
+        if summary.degraded_copies < before.degraded_copies and self._rebuilt:
             self._rebuilt_at = summary.taken_at
         steps: List[float] = []
         for number, osd in summary.osds.items():
@@ -362,12 +364,12 @@ def copying_pgs(summary: ClusterSummary) -> int:
 
 def _rebuilt_pools(summary: ClusterSummary) -> FrozenSet[int]:
     """Returns the pools with PGs that lack copies and are being copied."""
-    found: List[int] = []
-    for pool_id, pool in summary.pools.items():
-        if any(pg_states.DEGRADED in state and pg_states.has_any(state, pg_states.COPIED)
-               for state in pool.states):
-            found.append(pool_id)
-    return frozenset(found)
+    return frozenset([pool_id for pool_id, pool in summary.pools.items()
+                      if any(map(_is_rebuilt, pool.states))])
+
+
+def _is_rebuilt(state: str) -> bool:
+    return pg_states.DEGRADED in state and pg_states.has_any(state, pg_states.COPIED)
 
 
 def _count_pgs(summary: ClusterSummary, states: FrozenSet[str]) -> int:

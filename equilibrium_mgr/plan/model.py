@@ -278,6 +278,8 @@ class Plan(NamedTuple):
     limited_to: str = ""         # PlanOptions.limited_to
     #: of kind STEER: pgid → why a PG in flight keeps its targets; it is not stored
     left_alone: Dict[str, str] = {}
+    #: pgids of `left_alone` that the state of the PG keeps there, which passes
+    passing: Tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -338,7 +340,8 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
         plan: Plan = typed({
-            "limited_to": "", **dump, "left_alone": {}, "epoch": dump["osdmap_epoch"]}, Plan)
+            "limited_to": "", **dump, "left_alone": {}, "passing": (),
+            "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError) as error:

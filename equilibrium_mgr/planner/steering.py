@@ -40,8 +40,6 @@ _CROWDED_RATIO = 0.01
 _MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
-#: The reasons why a PG keeps its targets begin so if its state is one that passes.
-PASSING = "it is "
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
@@ -78,7 +76,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         chosen = _choose(snapshot, options, pgs)
     skipped: Counter[str] = Counter()   # by shard
     for pgid, why in left_alone.items():
-        skipped[f"PG: {why}"] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
+        skipped[why] += len(snapshot.transfers(snapshot.pgs[pgid])[0])
     changes = PlannedChanges(snapshot)
     for pgid in piecewise(_largest_first(snapshot, pgs), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
@@ -90,8 +88,10 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         else:
             left_alone[pgid] = "no other OSDs are better"
     plan = changes.plan(CONVERGED if chosen.finished else INTERRUPTED, options, chosen.bounds)
+    passing = [pgid for pgid, why in left_alone.items()
+               if why == state_obstacle(snapshot.pgs[pgid])]
     return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
-                         left_alone=left_alone)
+                         left_alone=left_alone, passing=tuple(passing))
 
 
 def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
@@ -222,9 +222,9 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
         return "pg_num of its pool is changing"   # steps of pg_num have perhaps moved it
     if len(pg.up) != pool.size or NO_OSD in pg.up or NO_OSD in pg.raw:
         return "a shard of it has no OSD"   # monitors drop all items of such a PG
-    if ACTIVE not in pg.state or has_any(pg.state, UNSTEERABLE):
-        states = UNSTEERABLE.intersection(pg.state.split("+"))
-        return f"{PASSING}{'+'.join(sorted(states)) or 'not active'}"
+    passing = state_obstacle(pg)
+    if passing:
+        return passing
     if pool.rule.refusal(pg.up):
         return f"its OSDs break CRUSH rule {snapshot.crush.rule_name(pool.rule_id)}"
     if has_all_shards(pg.holders, pool.size):
@@ -243,6 +243,15 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if classes and any(snapshot.osds[osd].device_class not in classes for osd in coming):
         return "its OSDs are of device classes that the options leave out"
     return None
+
+
+def state_obstacle(pg: Pg) -> str:
+    """Returns why the state of a PG, which passes, does not allow to steer its shards; empty if it
+    does."""
+    if ACTIVE in pg.state and not has_any(pg.state, UNSTEERABLE):
+        return ""
+    states = UNSTEERABLE.intersection(pg.state.split("+"))
+    return f"it is {'+'.join(sorted(states)) or 'not active'}"
 
 
 def only_lacks_copies(pg: Pg, pool: Pool) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
+from ..control.steering import Steered
 from ..execution.outcomes import active_rejections
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
@@ -161,12 +162,13 @@ def _moving_bytes(moment: _Moment) -> Figures:
     return left
 
 
+_NOTHING_STEERED = Steered(0.0, 0, 0)
+
+
 def _steered_shards(moment: _Moment) -> Figures:
-    steered = moment.status.steered
+    steered = moment.status.steered or _NOTHING_STEERED
     if moment.seen is None:   # the last mgr may have steered some
         return {}
-    if steered is None:
-        return {"elsewhere": 0, "held": 0, "skipped": 0}
     return {
         "elsewhere": steered.elsewhere_shards,
         "held": steered.held_shards,

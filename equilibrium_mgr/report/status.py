@@ -238,17 +238,19 @@ def _steered_text(data: Data, now: float) -> str:
     chosen."""
     steered = data["steered"]
     at = data["steering_at"]
-    if at is not None and at > now:
+    if at and at > now:
         return (f"in {format_duration(at - now)} equilibrium chooses OSDs with more room for shards"
                 " that Ceph copies and that have not begun to arrive")
-    if steered is None:
+    if not steered:
         return ""
     elsewhere = plural(steered["elsewhere_shards"], "shard goes", "shards go")
+    text = (f"{elsewhere} to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
+            " data is")
     chosen = format_percent(steered["max_utilization"])
     by_crush = format_percent(steered["max_utilization_by_crush"])
-    return (f"{elsewhere} to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
-            f" data is: the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
-            f"{skipped_text(steered['skipped'])}")
+    if chosen:
+        text += f": the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
+    return text + skipped_text(steered["skipped"])
 
 
 def _backfills_text(stacked: Mapping[int, int]) -> str:
@@ -539,7 +541,7 @@ def _planning_json(plan_service: PlanService, now: float) -> List[Data]:
 
 def _steered_json(steered: Optional[Steered]) -> Optional[Data]:
     """Returns what was chosen for shards that are copied anyway; None without such shards."""
-    if steered is None:
+    if not steered:
         return None
     found = steered._asdict()
     del found["left_alone"]

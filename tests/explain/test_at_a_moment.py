@@ -12,6 +12,7 @@ from tests.report.explanations import said
 from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
+from tests.what_if.test_failure import RACKS
 
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
@@ -117,10 +118,8 @@ def test_an_equivalent_rule_is_named_whose_upmaps_monitors_keep() -> None:
     """Of two takes: buckets are counted over both, so that `choose` forbids every upmap."""
     steps = "take default~{0}; choose firstn 2 rack; chooseleaf firstn 1 host; emit"
     text = "; ".join([steps.format("ssd"), steps.format("hdd")])
-    tree = {"root default": {"rack r0": {"host h0": [0, 1], "host h1": [2, 3]},
-                             "rack r1": {"host h2": [4, 5], "host h3": [6, 7]}}}
     classes = dict(enumerate(["ssd", "hdd"] * 4))
-    crush, up = CrushHierarchy(crush_map(tree, {0: text}, classes)), (0, 4, 1, 5)
+    crush, up = CrushHierarchy(crush_map(RACKS, {0: text}, classes)), (0, 4, 1, 5)
     rule = crush.rules[0]
     assert UpmapCheck(crush, rule, 4).rejection(up) is not None
     assert kept_rule(crush, rule, up) == (

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from mgr_stub.console.session import Session
@@ -12,8 +12,11 @@ from tests.explain.followed import open_cluster
 from tests.report import explanations
 from tests.report.explanations import answer_of, explained, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.fakes import Harness
 from tests.support.few import few
 from tests.support.units import GIB
+
+from equilibrium_mgr.observation.cluster_view import ClusterView
 
 #: What it may be off by, a ratio.
 STATED = 0.015
@@ -76,12 +79,17 @@ def test_more_pgs_are_advised_where_shards_are_large(cluster: Cluster, pg_num: L
     assert [one["figures"]["pg_num"] for one in advice] == pg_num
 
 
-def test_what_was_not_planned_or_gains_nothing_is_not_advised(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the bound and the size of shards let hope."""
+def seen_with_few_shards() -> Tuple[Harness, ClusterView]:
     harness = looked_at(few_shards(0, 0, 1, 2))
     view = harness.balancer.status.view
     assert view is not None
+    return harness, view
+
+
+def test_what_was_not_planned_or_gains_nothing_is_not_advised(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the bound and the size of shards let hope."""
+    harness, view = seen_with_few_shards()
     for usage, said in ((None, ["whether pg_num 128 of pool rbd helps is being planned;"
                                 " ask again"]), (view.usage, [])):
         monkeypatch.setattr(explanations, "planned", lambda *_, usage=usage: usage)
@@ -93,9 +101,7 @@ def test_what_was_not_planned_or_gains_nothing_is_not_advised(
 
 def test_a_pool_that_was_renamed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan was made of a snapshot in which it had another name."""
-    harness = looked_at(few_shards(0, 0, 1, 2))
-    view = harness.balancer.status.view
-    assert view is not None
+    harness, view = seen_with_few_shards()
     usage = view.usage._replace(pools={
         f"old-{name}": space for name, space in view.usage.pools.items()})
     monkeypatch.setattr(explanations, "planned", lambda *_: usage)

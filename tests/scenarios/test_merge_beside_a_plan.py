@@ -31,6 +31,8 @@ _OPTION = "config set mgr mgr/equilibrium/"
 #: More waits for slots than these let in.
 _MANY = (f"{_OPTION}max_misplaced_ratio 0.3", f"{_OPTION}max_backfills_per_osd 0",
          f"{_OPTION}max_transit_ratio 0")
+_FOUR_SEEDS = pytest.mark.parametrize("seed", few(range(4), 1))
+_EIGHT_SEEDS = pytest.mark.parametrize("seed", few(range(8), 2))
 
 
 def _opened(seed: int, folder: Path) -> Session:
@@ -90,7 +92,7 @@ def _executing(seed: int, tmp_path: Path, *lines: str) -> Tuple[Session, Watch]:
     return session, watch
 
 
-@pytest.mark.parametrize("seed", few(range(8), 2))
+@_EIGHT_SEEDS
 def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
         seed: int, tmp_path: Path) -> None:
     seconds_alone = _seconds_alone(seed, tmp_path)
@@ -107,7 +109,7 @@ def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
     session.close()
 
 
-@pytest.mark.parametrize("seed", few(range(8), 2))
+@_EIGHT_SEEDS
 def test_an_undo_makes_way_once_and_goes_on(seed: int, tmp_path: Path) -> None:
     """It takes upmap items away, and no cooldown binds it."""
     session = _opened(seed, tmp_path)
@@ -126,7 +128,7 @@ def test_an_undo_makes_way_once_and_goes_on(seed: int, tmp_path: Path) -> None:
     session.close()
 
 
-@pytest.mark.parametrize("seed", few(range(4), 1))
+@_FOUR_SEEDS
 @pytest.mark.parametrize("delay", [0, 60])
 def test_only_what_the_execution_itself_has_sent_makes_way(
         delay: int, seed: int, tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_only_what_the_execution_itself_has_sent_makes_way(
     session.close()
 
 
-@pytest.mark.parametrize("seed", few(range(4), 1))
+@_FOUR_SEEDS
 def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path) -> None:
     session, watch = _executing(seed, tmp_path)
     sent = dict(session.cluster.map.upmap_items)
@@ -161,7 +163,7 @@ def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path
     session.close()
 
 
-@pytest.mark.parametrize("seed", few(range(4), 1))
+@_FOUR_SEEDS
 @pytest.mark.parametrize("seconds", [35, 45])
 def test_what_is_taken_back_without_an_answer_in_time_stays_wanted(
         seconds: int, seed: int, tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_what_is_taken_back_without_an_answer_in_time_stays_wanted(
     session.close()
 
 
-@pytest.mark.parametrize("seed", few(range(4), 1))
+@_FOUR_SEEDS
 @pytest.mark.parametrize("cooldown, fails", [(0, False), (0, True), (3600, True)])
 def test_a_pg_makes_way_once_and_goes_when_pg_num_has_its_value(
         cooldown: int, fails: bool, seed: int, tmp_path: Path) -> None:

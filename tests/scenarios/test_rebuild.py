@@ -8,14 +8,16 @@ from typing import Any, Iterator, List
 import pytest
 
 from equilibrium_mgr.control.steering import SteeringTrigger
-from equilibrium_mgr.plan.model import STEER, has_begun
+from equilibrium_mgr.plan.model import BALANCE, STEER, has_begun
 from equilibrium_mgr.plan.options import PlanOptions, Steering
 from equilibrium_mgr.planner.steering import steering_plan
+from equilibrium_mgr.runtime.formatting import parse_span
 from equilibrium_mgr.snapshot.model import SnapshotPgs
 from mgr_stub.console.session import Session
+from tests.commands.asking import ask
 
 from . import drive
-from .test_steering import Rebuild
+from .test_steering import Rebuild, lacking_pgs
 
 _STEERING = ("steer_recovery", "hold_placement")
 
@@ -108,7 +110,7 @@ def test_pgs_that_flap_make_no_plan_each_minute(session: Session, flaps: bool,
               if "backfill" in pg.state and not has_begun(pg)}
     assert len(moving) > 80
     empty = steering_plan(snapshot, PlanOptions(pool_ids=frozenset(), steering=Steering()))
-    plan = empty._replace(left_alone=dict.fromkeys(moving, "it is peering"))
+    plan = empty._replace(passing=tuple(moving))
     trigger = SteeringTrigger()
     trigger.observe(snapshot, "before", 0.0)
     rng = random.Random(1)
@@ -122,7 +124,7 @@ def test_pgs_that_flap_make_no_plan_each_minute(session: Session, flaps: bool,
         pgs.moving = {pgid: pgs[pgid] for pgid in snapshot.in_flight()}
         trigger.observe(snapshot._replace(pgs=pgs), "after", float(now))
         if trigger.is_due(settings, now):
-            trigger.begin_plan(settings, snapshot)
+            trigger.begin_plan(settings, snapshot, now)
             trigger.take_up(plan, snapshot, now)
             times.append(now)
     assert 2 < len(times) <= most_plans
@@ -218,4 +220,48 @@ def test_a_rebuild_of_some_pools_does_not_hide_that_others_are_stuck(balanced: P
         states.add(session.module.balancer.status.state)
     assert states == {"stuck"}
     assert "MGR_EQUILIBRIUM_STUCK" in session.mgr.health_checks
+    session.close()
+
+
+def test_the_time_left_of_a_rebuild_is_told(session: Session) -> None:
+    drive.command(session, "sim backfill rate 20M")
+    lose(session, "host3")
+    drive.command(session, "sim run 10m")
+    told = ask(session, "status")["rebuilding"]
+    seconds = parse_span(told.rpartition(" about ")[2].removesuffix(" left"))
+    began = session.clock()
+    while lacking_pgs(session):
+        drive.command(session, "sim run 2m")
+    assert seconds is not None
+    assert 0.6 < seconds / (session.clock() - began) < 1.6
+
+
+def test_balancing_begins_when_a_rebuild_has_ended(session: Session) -> None:
+    """It ends just after the plan has waited for longer than max_wait."""
+    drive.command(session, option("max_wait", 600))
+    lose(session, "host3")
+    drive.command(session, "sim run 5m")
+    balancer = session.module.balancer
+    waiting = balancer.execution
+    while balancer.execution is waiting:
+        drive.command(session, "sim run 1m")
+    drive.command(session, "sim backfill rate 4G")
+    drive.command(session, "sim run 7m")
+    assert not lacking_pgs(session)
+    assert balancer.changes().rows()[-1].kind == BALANCE   # and no longer STEER
+
+
+@pytest.mark.full
+def test_a_plan_for_pools_that_stand_still_is_given_up_during_a_rebuild_of_others() -> None:
+    """An OSD of another class is down, and nobody may rebuild its shards."""
+    session = Session.from_state(release=18)
+    for line in ("balancer off", option("max_wait", 600), "sim flag set noout", "sim osd down 5",
+                 "sim backfill rate 100K", "sim osd out 3", "sim osd lose 3", "sim run 2m",
+                 "equilibrium on"):
+        drive.command(session, line)
+    states = set()
+    for _ in range(30):
+        drive.command(session, "sim run 2m")
+        states.add(session.module.balancer.status.state)
+    assert "stuck" in states
     session.close()

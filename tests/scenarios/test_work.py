@@ -51,9 +51,10 @@ def open_session(folder: Path) -> Session:
     return session
 
 
-def balanced(folder: Path) -> Session:
+def balanced(folder: Path, *before: str) -> Session:
     session = open_session(folder)
-    session.command("equilibrium on")
+    for line in (*before, "equilibrium on"):
+        session.command(line)
     session.host.run_for(6 * _HOUR)
     assert session.module.balancer.status.state == "balanced"
     return session
@@ -119,12 +120,7 @@ def test_balanced_looks_seldom(tmp_path: Path) -> None:
 
 
 def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
-    session.command("sim pool create swings pg_num=8 size=3")
-    session.command("sim write swings 1M")
-    session.command("equilibrium on")
-    session.host.run_for(6 * _HOUR)
-    assert session.module.balancer.status.state == "balanced"
+    session = balanced(tmp_path, "sim pool create swings pg_num=8 size=3", "sim write swings 1M")
     before = work_of(session)
     for turn in range(6 * 6):
         session.command(f"sim {'delete' if turn % 2 else 'write'} swings 70K")

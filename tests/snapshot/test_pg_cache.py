@@ -3,7 +3,7 @@ it."""
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Tuple
 
 import pytest
 from tests.support.clusters.random_clusters import HDDS, random_cluster
@@ -21,6 +21,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cached_seed" in metafunc.fixturenames:
         changes: int = metafunc.config.option.cached_looks
         metafunc.parametrize("cached_seed", range(-(-changes // _CHANGES_A_CLUSTER)))
+
+
+def twelve_hosts() -> Tuple[Cluster, SnapshotBuilder]:
+    """A cluster with one pool, and what makes snapshots of it."""
+    return Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
 
 
 def change(rng: random.Random, cluster: Cluster) -> str:
@@ -103,7 +108,7 @@ def test_a_placement_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         checked.append(up)
         return check(pool, up, *rest)
     monkeypatch.setattr(builder, "check_placement", counted)
-    cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
+    cluster, made = twelve_hosts()
     for ps in range(256):
         cluster.pg(f"1.{ps:x}", [ps % 12, (ps + 1) % 12, (ps + 5) % 12], objects=9)
     made.build(reading_of(cluster))
@@ -115,7 +120,7 @@ def test_a_placement_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
-    cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
+    cluster, made = twelve_hosts()
     entry = cluster.osds.pop(8)
     cluster.pg("1.3", "3 4 5", items="5>8", objects=9)   # no effect while OSD 8 is gone
     assert made.build(reading_of(cluster)).pgs["1.3"].immovable is None
@@ -124,7 +129,7 @@ def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
 
 
 def test_an_acting_set_that_is_the_up_set_is_kept_once_over_looks() -> None:
-    cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
+    cluster, made = twelve_hosts()
     cluster.pg("1.0", "0 1 2", objects=9).pg("1.1", "3 4 5", acting="3 4 6", objects=9)
     for _ in range(2):   # the second reading has sets of its own
         pgs = made.build(reading_of(cluster)).pgs

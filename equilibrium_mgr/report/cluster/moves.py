@@ -55,9 +55,7 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
     left = sum([shard.left_bytes for shard in shards])
     rate = _cluster_rate(view)
     origins = Counter([shard.origin for shard in shards])
-    held = 0
-    if steered is not None:
-        held = steered.held_shards
+    held = steered.held_shards if steered else 0
     data: Dict[str, Any] = {
         **age_json(view, age_seconds),
         "moves": listed,

@@ -15,8 +15,9 @@ from ...crush.hierarchy import CrushHierarchy
 from ...execution.guards import TRANSIENT_SECONDS
 from ...observation.cluster_view import (
     DOWN, FULL, INACTIVE, STRANDED, UNREPORTED, ClusterView)
+from ...observation.movements import HALTING, rebuild_time_left
 from ...plan.options import osds_named
-from ...runtime.formatting import format_percent, format_time, named, plural
+from ...runtime.formatting import format_duration, format_percent, format_time, named, plural
 from ...runtime.time_slice import grouped
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
@@ -73,16 +74,20 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
 
 
 def rebuilding_text(view: ClusterView) -> str:
-    """Returns a sentence about OSDs that are down and out while PGs lack copies, else empty
-    text."""
+    """Returns a sentence about OSDs that are down and out while PGs lack copies, and about the time
+    that their rebuild takes; else empty text."""
     snapshot = view.snapshot
     gone = [snapshot.osds[osd] for osd in view.troubles[DOWN] if not snapshot.osds[osd].is_in]
     degraded = sum([states.degraded for states in snapshot.pool_states.values()])
     if not gone or not degraded:
         return ""
-    return (f"{plural(len(gone), 'OSD is', 'OSDs are')} down and out: {places(gone, snapshot)};"
+    text = (f"{plural(len(gone), 'OSD is', 'OSDs are')} down and out: {places(gone, snapshot)};"
             f" Ceph rebuilds missing shards elsewhere: {plural(degraded, 'PG is', 'PGs are')}"
             " degraded")
+    left = rebuild_time_left(view.rates, view.movements)
+    if left is not None and HALTING.isdisjoint(snapshot.flags):
+        text += f", about {format_duration(left.seconds)} left"
+    return text
 
 
 def _outage_of(view: ClusterView) -> Optional[_Outage]:

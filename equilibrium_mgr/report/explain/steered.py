@@ -25,7 +25,7 @@ def steering_facts(pg: Pg, context: ExplainContext) -> Facts:
     sentences = [_chosen_sentence(one, pg) for one in chosen]
     why = None
     steered = context.status.steered
-    if steered is not None and pg.is_moving:
+    if steered and pg.is_moving:
         why = steered.left_alone.get(pgid)
     if why is not None:
         sentences.append(f"Ceph copies it to the OSDs that CRUSH chose: {why}")

@@ -13,11 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Dict
 
-from .. import clusters, drive, random_events
+from .. import clusters, random_events
 from ..random_events import Stream
 from ..scenario import Scenario
-from ..test_event_streams import hold
-from ..watch.at_rest import Rest
+from ..test_event_streams import play
 
 
 class Operations(Stream):
@@ -81,6 +80,4 @@ def scenario(seed: int) -> Scenario:
 
 
 def test_operation_stream(operation_seed: int, tmp_path: Path) -> None:
-    played, rest = scenario(operation_seed), Rest()
-    result = drive.run(played, tmp_path, rest.before_event)
-    hold(played, result, result.watch.broken + rest.broken)
+    play(scenario(operation_seed), tmp_path)
