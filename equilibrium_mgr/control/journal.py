@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..execution.dispatcher import SentBatch, SentBefore, moving
 from ..execution.outcomes import WITHHELD_SECONDS
+from ..execution.pending_moves import SentMove
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
 from ..plan.model import STEER, UNDO, ClassUsage, PgChange, typed
 from ..plan.usage import class_usage
@@ -181,7 +182,7 @@ def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
             sent.steered[pgid] = at
         if row.shards:
             sent.moved[pgid] = at
-            sent.in_flight[pgid] = at, row.epoch
+            sent.in_flight[pgid] = SentMove(at, row.epoch, row.before)
         elif row.kind == UNDO:
             sent.made_way[pgid] = at
         if row.cancels_withheld:

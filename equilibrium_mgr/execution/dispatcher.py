@@ -18,7 +18,7 @@ from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
-from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
+from ..snapshot.model import Pg, Snapshot, UpmapItems, pg_number, pool_of
 from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .batch import Decision, next_batch
@@ -30,7 +30,7 @@ from .outcomes import (
     restored, still_rejected, stored, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, blocked_pools, cluster_guard, full_osds
-from .pending_moves import PendingMoves
+from .pending_moves import PendingMoves, SentMove
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
@@ -69,12 +69,16 @@ class SentBefore(NamedTuple):
     """Changes that the last mgr has sent lately, by pgid. Times are seconds since the epoch."""
 
     moved: Dict[str, float]      # when it was moved last, the oldest first
-    #: the time of its last change, if that moves data, and the epoch of the osdmap before
-    in_flight: Dict[str, Tuple[float, int]]
+    in_flight: Dict[str, SentMove]   # its last change, if that moves data
     made_way: Dict[str, float]   # when a move was cancelled for steps of pg_num
     #: when a move was cancelled because an OSD withheld the PG, and its target OSDs
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
     steered: Dict[str, float]    # when its last change chose targets of shards that moved anyway
+
+    def items_before(self, pgid: str) -> Optional[UpmapItems]:
+        """Returns the upmap items of a PG before its last change; None if that moves no data."""
+        move = self.in_flight.get(pgid)
+        return None if move is None else move.items
 
 
 class UpmapDispatcher:
@@ -113,8 +117,8 @@ class UpmapDispatcher:
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.sent_before = frozenset(
-            [pgid for pgid, at in sent.moved.items() if at >= since])
+        self._gateway.sent_before = {
+            pgid: sent.items_before(pgid) for pgid, at in sent.moved.items() if at >= since}
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns measured sizes and rejections, for the key-value store."""
@@ -132,7 +136,7 @@ class UpmapDispatcher:
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
-            self._gateway.sent_before = frozenset()
+            self._gateway.sent_before = {}
         pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):

@@ -11,8 +11,9 @@ from typing import Container, Dict, List, Mapping, NamedTuple, Optional, Sequenc
 
 from ..plan.model import PgChange
 from ..snapshot import pg_states
-from ..snapshot.model import Pg, SizedShards, Snapshot
+from ..snapshot.model import Pg, SizedShards, Snapshot, UpmapItems, shard_changes
 from ..snapshot.osds import SILENT_SECONDS
+from ..snapshot.upmap_items import apply_items
 
 #: Seconds after which a PG that does not look moving counts as arrived although it has not reported
 #: at a newer epoch.
@@ -48,6 +49,14 @@ class PendingMove(NamedTuple):
         return tuple([osd for osd, _ in self.losses])
 
 
+class SentMove(NamedTuple):
+    """The last change of a PG that the last mgr has sent, or was about to send."""
+
+    sent_at: float      # seconds since the epoch
+    epoch: int          # of the osdmap before it
+    items: UpmapItems   # before it
+
+
 class PendingMoves:
     """Keeps our moves by pgid until they are seen to arrive, and the last arrivals."""
 
@@ -66,25 +75,26 @@ class PendingMoves:
         self.entries[change.pgid] = _pending(
             pg, change.shards, coming, leaving, before.epoch + 1, now, before.epoch)
 
-    def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
+    def restore_sending(self, moved: Mapping[str, SentMove], snapshot: Snapshot,
                         now: float) -> None:
-        """Adds the moves of the last mgr that no report shows yet. `moved`: pgid → when it was
-        sent, and the osdmap's epoch before.
+        """Adds the moves of the last mgr, by pgid, that no report shows yet.
 
-        The upmap items of a PG show where it goes. It is not known how many of them are new, so all
-        are counted.
+        A PG gains and loses what the osdmap's items change since then. If they change nothing, the
+        command may still be on its way, and one shard counts.
         """
-        for pgid, (sent_at, before) in moved.items():
+        for pgid, sent in moved.items():
             pg = snapshot.pgs.get(pgid)
-            if pg is None or pgid in self.entries or not 0.0 <= now - sent_at <= _RESTORE_SECONDS:
+            is_recent = 0.0 <= now - sent.sent_at <= _RESTORE_SECONDS
+            if pg is None or pgid in self.entries or not is_recent:
                 continue
             # reports may be older than the osdmap that shows it moving, and Ceph's count with them
             if pg.is_moving and pg_states.REMAPPED in pg.state:
                 continue
-            pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
-            coming = [(target, pg.shard_bytes) for _, target in pairs]
-            leaving = [(source, pg.shard_bytes) for source, _ in pairs]
-            move = _pending(pg, len(pairs) or 1, coming, leaving, before + 1, sent_at)
+            up_before = apply_items(pg.raw, sent.items, snapshot.is_out)
+            gains, losses = shard_changes(up_before, pg.up, snapshot.is_positional(pg))
+            coming = [(osd, pg.shard_bytes) for osd in gains]
+            leaving = [(osd, pg.shard_bytes) for osd in losses]
+            move = _pending(pg, len(gains) or 1, coming, leaving, sent.epoch + 1, sent.sent_at)
             self.entries[pgid] = move._replace(heard_by=now + _HEARD_SECONDS)
 
     @property

@@ -261,23 +261,44 @@ class InFlightTracker:
 
         There is no replacement if copies are missing: then the item is most likely old, and the new
         OSD has lost its copy. Nor in a backfill, because an OSD that the PG leaves would serve it.
-        Exceptions are the PGs that the last mgr has `sent`: their items are new.
+        Exceptions are the PGs that the last mgr has `sent`: their items are new. An item that it
+        has removed tells the same: the OSD that was its target keeps the shard.
         """
         state = pg.record.state
         up = pg.up
         acting = pg.acting
         source: Dict[int, int] = {}   # new OSD → the OSD that has its shard
+        serving = acting
         is_filled = DEGRADED in state or BACKFILL in state or not _has_peered(state)
-        if not is_filled or pg.pgid in self._reading.sent:
-            left = self._alive.intersection([osd for osd, _ in pg.items]).difference(up, acting)
-            source = {target: osd for osd, target in pg.items if osd in left}
+        sent = self._reading.sent
+        before = sent.get(pg.pgid)
+        if not is_filled or pg.pgid in sent:
+            pairs = [*pg.items, *_removed(before or (), pg.items)]
+            left = self._alive.intersection([osd for osd, _ in pairs]).difference(up, acting)
+            source = {target: osd for osd, target in pairs if osd in left}
+        if before is not None and not is_same_placement(up, acting, pg.positional):
+            serving = _without_filled(pg, before, source)
         if not pg.positional:
             missing = tuple([source[osd] for osd in up if osd not in acting and osd in source])
-            return acting + missing[:max(0, pg.size - len(acting))]
+            return serving + missing[:max(0, pg.size - len(acting))]
         if len(acting) != len(up):
             return acting
         return tuple([source.get(new, NO_OSD) if osd == NO_OSD else osd
-                      for new, osd in zip(up, acting)])
+                      for new, osd in zip(up, serving)])
+
+
+def _removed(before: UpmapItems, items: UpmapItems) -> UpmapItems:
+    """Returns (OSD that has the shard, OSD that gets it back) for each item that is gone."""
+    return tuple([(target, source) for source, target in before if (source, target) not in items])
+
+
+def _without_filled(pg: PgContext, before: UpmapItems, source: Mapping[int, int]) -> Osds:
+    """Returns the acting set with the `source` in place of each OSD that the last move of the PG
+    gave a shard: the log fills that OSD while it serves. `before`: the items before that move."""
+    if BACKFILL in pg.record.state:   # then only OSDs that have their shards serve
+        return pg.acting
+    old = {target for _, target in before}
+    return tuple([osd if osd in old else source.get(osd, osd) for osd in pg.acting])
 
 
 def _lacks_copies(state: str) -> bool:

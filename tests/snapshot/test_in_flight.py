@@ -9,7 +9,7 @@ from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives, pg
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 
 def shards_in_flight(snapshot: Snapshot) -> Tuple[Dict[int, int], Dict[int, int]]:
@@ -145,6 +145,29 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
     for _ in range(3):
         assert watched.degraded() == 1
         cluster.epoch += 1
+
+
+@pytest.mark.parametrize("k, acting", [(0, (6, 2)), (2, (6, 2, NONE))])
+def test_a_shard_that_the_last_mgr_has_sent_back_leaves_where_it_was_sent(
+        k: int, acting: Sequence[int]) -> None:
+    """The item is gone, and osd.3 serves no more while the log fills osd.1."""
+    cluster = Cluster(hosts(8)).pool(1, size=3, k=k).pg(
+        "1.0", "6 2 1", acting=acting, state="active+recovering+undersized+remapped")
+    reading = cluster.reading()._replace(sent={"1.0": ((1, 3),)})
+    assert shards_in_flight(SnapshotBuilder().build(reading)) == ({1: 1}, {3: 1})
+
+
+@pytest.mark.parametrize("before, state, leaving", [
+    ((), "recovery_wait", {1: 1, 7: 1}), (((1, 3),), "recovery_wait", {7: 1}),
+    ((), "recovery_wait+backfill_wait", {7: 1}), (None, "recovery_wait", {7: 1})])
+def test_an_osd_that_the_log_fills_while_it_serves_has_not_got_its_shard_yet(
+        before: Optional[UpmapItems], state: str, leaving: Dict[int, int]) -> None:
+    """osd.3 and osd.5 get the shards of osd.1 and osd.7, unless osd.3 had its own before."""
+    cluster = Cluster(hosts(8)).pool(1, size=4, k=2).pg(
+        "1.0", "6 2 3 5", items="1>3 7>5", acting=(6, 2, 3, NONE),
+        state=f"active+{state}+undersized+degraded+remapped")
+    reading = cluster.reading()._replace(sent={"1.0": before})
+    assert shards_in_flight(SnapshotBuilder().build(reading))[1] == leaving
 
 
 @pytest.mark.parametrize("k, acting", [(0, (6, 2)), (2, (6, 2, NONE))])
