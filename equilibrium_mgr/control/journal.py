@@ -17,7 +17,6 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ..execution.dispatcher import SentBatch, SentBefore, moving
 from ..execution.outcomes import WITHHELD_SECONDS
-from ..execution.pending_moves import SentMove
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
 from ..plan.model import STEER, UNDO, ClassUsage, PgChange, typed
 from ..plan.usage import class_usage
@@ -173,20 +172,23 @@ _IN_FLIGHT_SECONDS = 86400.0
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {}, {})
+    in_flight = sent.in_flight
     for row in rows:
         pgid = row.pgid
         at = row.at
-        sent.in_flight.pop(pgid, None)
+        kind = row.kind
+        before = row.before
+        in_flight.pop(pgid, None)
         sent.steered.pop(pgid, None)
-        if row.kind == STEER:
+        if kind == STEER:
             sent.steered[pgid] = at
         if row.shards:
             sent.moved[pgid] = at
-            sent.in_flight[pgid] = SentMove(at, row.epoch, row.before)
-        elif row.kind == UNDO:
+            in_flight[pgid] = at, row.epoch, before
+        elif kind == UNDO:
             sent.made_way[pgid] = at
         if row.cancels_withheld:
-            sent.withheld[pgid] = at, {osd for _, osd in set(row.before) - set(row.after)}
+            sent.withheld[pgid] = at, {osd for _, osd in set(before) - set(row.after)}
     return sent
 
 

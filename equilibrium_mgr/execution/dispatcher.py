@@ -18,7 +18,7 @@ from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
-from ..snapshot.model import Pg, Snapshot, UpmapItems, pg_number, pool_of
+from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
 from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .batch import Decision, next_batch
@@ -75,11 +75,6 @@ class SentBefore(NamedTuple):
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
     steered: Dict[str, float]    # when its last change chose targets of shards that moved anyway
 
-    def items_before(self, pgid: str) -> Optional[UpmapItems]:
-        """Returns the upmap items of a PG before its last change; None if that moves no data."""
-        move = self.in_flight.get(pgid)
-        return None if move is None else move.items
-
 
 class UpmapDispatcher:
     """Sends all upmap items of the module. `rejected` is replaced whole, because commands read
@@ -109,16 +104,23 @@ class UpmapDispatcher:
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
         """Takes over from the last mgr. `sent`: by the log of changes. `learnt`: its `to_dict`."""
-        self._sent_before, self._restored_at = sent, self._clock()
-        self.corrections.restore(learnt)
-        self._gateway.measured = self.corrections.bytes_per_object
-        self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
+        now = self._clock()
+        gateway = self._gateway
+        corrections = self.corrections
+        self._sent_before = sent
+        self._restored_at = now
+        corrections.restore(learnt)
+        gateway.measured = corrections.bytes_per_object
+        self.cooldown.moved = sent.moved
+        self.made_way.moved = sent.made_way
         self.steered.moved = sent.steered
-        self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
+        self.rejected = restored(learnt.get("rejected", ()), now)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
-        since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.sent_before = {
-            pgid: sent.items_before(pgid) for pgid, at in sent.moved.items() if at >= since}
+        since = now - _BELIEVED_SECONDS
+        # nor do the items of a steered PG tell where its data was: an OSD was lost before
+        gateway.sent_before = {
+            pgid: items for pgid, (at, _, items) in sent.in_flight.items()
+            if at >= since and pgid not in sent.steered}
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns measured sizes and rejections, for the key-value store."""
@@ -128,6 +130,8 @@ class UpmapDispatcher:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
         pending = self.pending
+        gateway = self._gateway
+        corrections = self.corrections
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
             pending.restore_sending(last.in_flight, snapshot, now)
@@ -136,18 +140,18 @@ class UpmapDispatcher:
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
-            self._gateway.sent_before = {}
+            gateway.sent_before = {}
         pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
         self.steered.observe(now, snapshot.in_flight())
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
-                 str(self._gateway.max_pg_shards()))
+                 str(gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
         # stops pools whose shards took more than predicted; snapshots use the measured sizes
-        findings = self.corrections.observe(snapshot, pending.entries)
-        self._gateway.measured = self.corrections.bytes_per_object
+        findings = corrections.observe(snapshot, pending.entries)
+        gateway.measured = corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 

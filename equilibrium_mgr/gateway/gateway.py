@@ -110,7 +110,7 @@ class Gateway:
         #: set by the loop, for later snapshots: see Reading
         self.measured: Mapping[int, float] = {}
         self.drained: FrozenSet[int] = frozenset()
-        self.sent_before: Mapping[str, Optional[UpmapItems]] = {}
+        self.sent_before: Mapping[str, UpmapItems] = {}
         self.last_reading: Optional[Reading] = None   # of the newest snapshot
         self._builtin_was_active = False   # since pop_builtin_was_active
 

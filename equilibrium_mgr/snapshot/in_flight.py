@@ -15,6 +15,7 @@ from typing import Dict, FrozenSet, Mapping, NamedTuple, Tuple
 from ..crush.placement import NO_OSD
 from .model import Osd, PgRecord, Reading, UpmapItems, is_same_placement, pool_of
 from .pg_states import ACTIVE, BACKFILL, CLEAN, DEGRADED, STALE, UNDERSIZED
+from .upmap_items import changed_pairs
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -90,9 +91,10 @@ class InFlightTracker:
         self._alive = frozenset([number for number, osd in osds.items() if osd.up])
         self._all_up = len(self._alive) == len(osds)
         self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in reading.osd_map["osds"]}
-        self._disks = {number: osd.uuid for number, osd in osds.items()}
-        before = self._last_disks or self._disks
-        self._replaced = frozenset([number for number, uuid in self._disks.items()
+        disks = {number: osd.uuid for number, osd in osds.items()}
+        self._disks = disks
+        before = self._last_disks or disks
+        self._replaced = frozenset([number for number, uuid in disks.items()
                                     if uuid != before.get(number, "")])
         if self._replaced:
             self._unclean = {pgid: unclean._replace(holders=self._without_replaced(unclean.holders))
@@ -187,11 +189,13 @@ class InFlightTracker:
         previous = self._last
         unclean = self._unclean.get(pg.pgid)
         last = previous.up.get(pg.pgid)
-        stays = last is not None and tuple(last) == pg.up
+        up = pg.up
+        stays = last is not None and tuple(last) == up
         if unclean is not None and stays:
             return unclean
-        epoch = self._reading.osd_map["epoch"]
-        read_at = self._reading.taken_at
+        reading = self._reading
+        epoch = reading.osd_map["epoch"]
+        read_at = reading.taken_at
         before = previous.osd_map["epoch"]
         before_at = previous.taken_at
         if unclean is not None:   # perhaps it has arrived in between
@@ -203,10 +207,8 @@ class InFlightTracker:
         if not stays:
             return _UncleanPg(self._without_replaced(tuple(last)), before, epoch, read_at, False,
                               before, before_at)
-        guessed = not is_same_placement(pg.up, pg.acting, pg.positional)
-        holders = self._without_replaced(pg.up)
-        if guessed:
-            holders = self._guessed_holders(pg)
+        guessed = not is_same_placement(up, pg.acting, pg.positional)
+        holders = self._guessed_holders(pg) if guessed else self._without_replaced(up)
         return _UncleanPg(holders, before, 0, read_at, False, before, before_at, guessed)
 
     def _without_replaced(self, osds: Osds) -> Osds:
@@ -220,10 +222,11 @@ class InFlightTracker:
         OSD lacks.
         """
         state = pg.record.state
-        if DEGRADED in state or not _has_peered(state) or has_all_shards(unclean.holders, pg.size):
+        size = pg.size
+        if DEGRADED in state or not _has_peered(state) or has_all_shards(unclean.holders, size):
             return unclean
         holders = self._guessed_holders(pg)
-        if not has_all_shards(holders, pg.size):
+        if not has_all_shards(holders, size):
             return unclean
         return unclean._replace(holders=holders, doubtful=True)
 
@@ -261,23 +264,23 @@ class InFlightTracker:
 
         There is no replacement if copies are missing: then the item is most likely old, and the new
         OSD has lost its copy. Nor in a backfill, because an OSD that the PG leaves would serve it.
-        Exceptions are the PGs that the last mgr has `sent`: their items are new. An item that it
-        has removed tells the same: the OSD that was its target keeps the shard.
+        Exceptions are the PGs that the last mgr has `sent`: the items that it has changed are new.
+        While the log fills its new OSD, that OSD may serve, too.
         """
         state = pg.record.state
         up = pg.up
         acting = pg.acting
-        source: Dict[int, int] = {}   # new OSD → the OSD that has its shard
+        pairs = pg.items
+        before = self._reading.sent.get(pg.pgid)
+        if before is not None:
+            pairs = changed_pairs(before, pairs)
+        elif DEGRADED in state or BACKFILL in state or not _has_peered(state):
+            pairs = ()
+        left = self._alive.intersection([osd for osd, _ in pairs]).difference(up, acting)
+        source = {target: osd for osd, target in pairs if osd in left}   # by the new OSD
         serving = acting
-        is_filled = DEGRADED in state or BACKFILL in state or not _has_peered(state)
-        sent = self._reading.sent
-        before = sent.get(pg.pgid)
-        if not is_filled or pg.pgid in sent:
-            pairs = [*pg.items, *_removed(before or (), pg.items)]
-            left = self._alive.intersection([osd for osd, _ in pairs]).difference(up, acting)
-            source = {target: osd for osd, target in pairs if osd in left}
-        if before is not None and not is_same_placement(up, acting, pg.positional):
-            serving = _without_filled(pg, before, source)
+        if before is not None and BACKFILL not in state and acting != up:
+            serving = tuple([source.get(osd, osd) for osd in acting])
         if not pg.positional:
             missing = tuple([source[osd] for osd in up if osd not in acting and osd in source])
             return serving + missing[:max(0, pg.size - len(acting))]
@@ -285,20 +288,6 @@ class InFlightTracker:
             return acting
         return tuple([source.get(new, NO_OSD) if osd == NO_OSD else osd
                       for new, osd in zip(up, serving)])
-
-
-def _removed(before: UpmapItems, items: UpmapItems) -> UpmapItems:
-    """Returns (OSD that has the shard, OSD that gets it back) for each item that is gone."""
-    return tuple([(target, source) for source, target in before if (source, target) not in items])
-
-
-def _without_filled(pg: PgContext, before: UpmapItems, source: Mapping[int, int]) -> Osds:
-    """Returns the acting set with the `source` in place of each OSD that the last move of the PG
-    gave a shard: the log fills that OSD while it serves. `before`: the items before that move."""
-    if BACKFILL in pg.record.state:   # then only OSDs that have their shards serve
-        return pg.acting
-    old = {target for _, target in before}
-    return tuple([osd if osd in old else source.get(osd, osd) for osd in pg.acting])
 
 
 def _lacks_copies(state: str) -> bool:

@@ -1,14 +1,17 @@
 """Our own account of what is on its way, the monitor's result, and a plan's progress."""
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from typing import Sequence
 
 import pytest
 
+from equilibrium_mgr.execution.dispatcher import SentBefore
 from equilibrium_mgr.execution.outcomes import Cooldown
-from equilibrium_mgr.execution.pending_moves import PendingMoves, SentMove
+from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.fakes import Harness
+from tests.support.placed import pairs
 from tests.support.tables import rows
 from tests.support.units import GIB
 
@@ -46,7 +49,7 @@ def is_pending(ours: PendingMoves) -> bool:
 def recalled(snapshot: Snapshot, sent_at: float = 990.0, items: UpmapItems = ()) -> PendingMoves:
     """The account of another mgr after 1.0 was sent at epoch 100, when it had these items."""
     ours = PendingMoves()
-    ours.restore_sending({"1.0": SentMove(sent_at, 100, items)}, snapshot, 1000.0)
+    ours.restore_sending({"1.0": (sent_at, 100, items)}, snapshot, 1000.0)
     return ours
 
 
@@ -83,16 +86,8 @@ def test_recall_of_what_the_map_shows_and_reports_do_not() -> None:
     assert recalled(snapshot).uncounted_copies(snapshot) == 10
 
 
-@pytest.mark.parametrize("up, items, gains, losses", [
-    ("2 1", (), (2,), (0,)), ("0 1", ((0, 2),), (0,), (2,)), ("0 1", (), (), ())])
-def test_recall_of_where_shards_go(up: str, items: UpmapItems, gains: Tuple[int, ...],
-                                   losses: Tuple[int, ...]) -> None:
-    """To the new items, back from the former ones, or nowhere: the monitor has not done it yet."""
-    kept = "0>2" if up == "2 1" else ""
-    cluster = Cluster(hosts(6)).pool(1, size=2)
-    entry = recalled(cluster.pg("1.0", up, objects=10, items=kept).snapshot(), 990.0, items
-                     ).entries["1.0"]
-    assert (entry.targets, entry.sources, entry.copies) == (gains, losses, 10)
+def test_recall_of_what_was_sent_back() -> None:
+    assert recalled(before_sending(), items=pairs("0>2")).entries["1.0"].sources == (2,)
 
 
 def test_recall_of_what_has_reported_since_or_never_does() -> None:
@@ -108,6 +103,15 @@ def test_recall_of_what_has_reported_since_or_never_does() -> None:
     ours.remove_arrived(silent._replace(taken_at=1059.0))
     assert not ours.entries
     assert not ours.awaits_reports
+
+
+def test_items_of_a_steered_pg_do_not_tell_where_its_data_was() -> None:
+    """The OSD that CRUSH would have chosen in place of a lost one never had it."""
+    harness = Harness(after_sending())
+    now = harness.now
+    sent = SentBefore({}, {"1.0": (now, 100, ())}, {}, {}, {"1.0": now})
+    harness.balancer.dispatcher.restore(sent, {})
+    assert not harness.gateway.sent_before
 
 
 @pytest.mark.parametrize("reported, unseen, state", rows("""

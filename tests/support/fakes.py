@@ -100,7 +100,7 @@ class FakeGateway:
         #: told by the loop; PGs hold what they say, whoever has sent them
         self.measured: Optional[Mapping[int, float]] = None
         self.drained: Optional[FrozenSet[int]] = None
-        self.sent_before: Mapping[str, Optional[UpmapItems]] = {}
+        self.sent_before: Mapping[str, UpmapItems] = {}
         self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_placement_check: Callable[[], None] = lambda: None
