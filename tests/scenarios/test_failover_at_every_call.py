@@ -1,8 +1,8 @@
 """A mgr dies at any call of some stories; whatever the next one does and shows is by the rules.
 
-The process that plays a story forks before and after each call. In the child the mgr dies there, and
-the child plays the story to its end. Calls between which nothing outside of the mgr has changed are
-one point, because a dead mgr leaves nothing else behind.
+The process that plays a story forks before and after each call. In the child the mgr dies there,
+and the child plays the story to its end. Calls between which nothing outside of the mgr has
+changed are one point, because a dead mgr leaves nothing else behind.
 """
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class Deaths:
 class Successor:
     """Holds what the next mgr shows against the cluster, whenever that is of this moment.
 
-    A PG that has not reported since may be counted as moving for a minute. A plan is made of nothing
-    else than what is so.
+    A PG that has not reported since may be counted as moving for a minute. A plan is made of
+    nothing else than what is so.
     """
 
     def __init__(self) -> None:
