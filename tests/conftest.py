@@ -44,6 +44,7 @@ _COUNTS = (
     _Count("--drift-streams", 1, 30, "play N random streams of drift"),
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),
     _Count("--operation-streams", 1, 12, "play N random streams of drains, undo and freeze"),
+    _Count("--calls-apart", 15, 20, "let the mgr die at every Nth call of some stories"),
     _Count("--undo-stories", 1, 4, "undo what N random stories have changed, in nine ways each"),
     _Count("--thread-moments", 1, 12,
            "let something happen in the middle of a round at N random moments"),

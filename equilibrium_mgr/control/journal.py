@@ -172,20 +172,23 @@ _IN_FLIGHT_SECONDS = 86400.0
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {}, {})
+    in_flight = sent.in_flight
     for row in rows:
         pgid = row.pgid
         at = row.at
-        sent.in_flight.pop(pgid, None)
+        kind = row.kind
+        before = row.before
+        in_flight.pop(pgid, None)
         sent.steered.pop(pgid, None)
-        if row.kind == STEER:
+        if kind == STEER:
             sent.steered[pgid] = at
         if row.shards:
             sent.moved[pgid] = at
-            sent.in_flight[pgid] = at, row.epoch
-        elif row.kind == UNDO:
+            in_flight[pgid] = at, row.epoch, before
+        elif kind == UNDO:
             sent.made_way[pgid] = at
         if row.cancels_withheld:
-            sent.withheld[pgid] = at, {osd for _, osd in set(row.before) - set(row.after)}
+            sent.withheld[pgid] = at, {osd for _, osd in set(before) - set(row.after)}
     return sent
 
 

@@ -30,7 +30,7 @@ from .outcomes import (
     restored, still_rejected, stored, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, blocked_pools, cluster_guard, full_osds
-from .pending_moves import PendingMoves
+from .pending_moves import PendingMoves, SentMove
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
@@ -69,8 +69,7 @@ class SentBefore(NamedTuple):
     """Changes that the last mgr has sent lately, by pgid. Times are seconds since the epoch."""
 
     moved: Dict[str, float]      # when it was moved last, the oldest first
-    #: the time of its last change, if that moves data, and the epoch of the osdmap before
-    in_flight: Dict[str, Tuple[float, int]]
+    in_flight: Dict[str, SentMove]   # its last change, if that moves data
     made_way: Dict[str, float]   # when a move was cancelled for steps of pg_num
     #: when a move was cancelled because an OSD withheld the PG, and its target OSDs
     withheld: Dict[str, Tuple[float, AbstractSet[int]]]
@@ -105,15 +104,22 @@ class UpmapDispatcher:
 
     def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
         """Takes over from the last mgr. `sent`: by the log of changes. `learnt`: its `to_dict`."""
-        self._sent_before, self._restored_at = sent, self._clock()
-        self.corrections.restore(learnt)
-        self._gateway.measured = self.corrections.bytes_per_object
-        self.cooldown.moved, self.made_way.moved = sent.moved, sent.made_way
-        self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
+        now = self._clock()
+        gateway = self._gateway
+        corrections = self.corrections
+        self._sent_before = sent
+        self._restored_at = now
+        corrections.restore(learnt)
+        gateway.measured = corrections.bytes_per_object
+        self.cooldown.moved = sent.moved
+        self.made_way.moved = sent.made_way
+        self.rejected = restored(learnt.get("rejected", ()), now)
         # a PG that was moved longer ago is whole by now, or something else has degraded it since
-        since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.sent_before = frozenset(
-            [pgid for pgid, at in sent.moved.items() if at >= since])
+        since = now - _BELIEVED_SECONDS
+        # nor do the items of a steered PG tell where its data was: an OSD was lost before
+        gateway.sent_before = {
+            pgid: items for pgid, (at, _, items) in sent.in_flight.items()
+            if at >= since and pgid not in sent.steered}
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns measured sizes and rejections, for the key-value store."""
@@ -123,6 +129,8 @@ class UpmapDispatcher:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         now = self._clock()
         pending = self.pending
+        gateway = self._gateway
+        corrections = self.corrections
         if self._unseen is None:   # the first snapshot of this mgr
             last = self._sent_before
             self.steered.moved = last.steered
@@ -132,18 +140,18 @@ class UpmapDispatcher:
             for pgid, (at, osds) in last.withheld.items():
                 self._note_withheld(pgid, osds, snapshot, at)
         if now - self._restored_at > _BELIEVED_SECONDS:
-            self._gateway.sent_before = frozenset()
+            gateway.sent_before = {}
         pending.remove_arrived(snapshot)
         self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(now, snapshot.pgs)
         self.steered.observe(now, snapshot.in_flight())
         marks = (topology_of(snapshot.crush_version, snapshot.osds),
-                 str(self._gateway.max_pg_shards()))
+                 str(gateway.max_pg_shards()))
         self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
         # stops pools whose shards took more than predicted; snapshots use the measured sizes
-        findings = self.corrections.observe(snapshot, pending.entries)
-        self._gateway.measured = self.corrections.bytes_per_object
+        findings = corrections.observe(snapshot, pending.entries)
+        gateway.measured = corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 

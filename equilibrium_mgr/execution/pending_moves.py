@@ -11,8 +11,9 @@ from typing import Container, Dict, List, Mapping, NamedTuple, Optional, Sequenc
 
 from ..plan.model import PgChange
 from ..snapshot import pg_states
-from ..snapshot.model import Pg, SizedShards, Snapshot
+from ..snapshot.model import Pg, SizedShards, Snapshot, UpmapItems
 from ..snapshot.osds import SILENT_SECONDS
+from ..snapshot.upmap_items import changed_pairs
 
 #: Seconds after which a PG that does not look moving counts as arrived although it has not reported
 #: at a newer epoch.
@@ -48,6 +49,11 @@ class PendingMove(NamedTuple):
         return tuple([osd for osd, _ in self.losses])
 
 
+#: A move of the last mgr: when it was sent, in seconds since the epoch; the osdmap's epoch and the
+#: PG's upmap items before
+SentMove = Tuple[float, int, UpmapItems]
+
+
 class PendingMoves:
     """Keeps our moves by pgid until they are seen to arrive, and the last arrivals."""
 
@@ -66,34 +72,31 @@ class PendingMoves:
         self.entries[change.pgid] = _pending(
             pg, change.shards, coming, leaving, before.epoch + 1, now, before.epoch)
 
-    def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
+    def restore_sending(self, moved: Mapping[str, SentMove], snapshot: Snapshot,
                         now: float) -> None:
-        """Adds the moves of the last mgr that no report shows yet. `moved`: pgid → when it was
-        sent, and the osdmap's epoch before.
+        """Adds the moves of the last mgr, by pgid, that no report shows yet.
 
-        The upmap items of a PG show where it goes. It is not known how many of them are new, so all
-        are counted.
+        The upmap items that have changed since show where a PG goes. If none has, the command may
+        still be on its way, and one shard counts.
         """
-        for pgid, (sent_at, before) in moved.items():
+        for pgid, (sent_at, epoch, before) in moved.items():
             pg = snapshot.pgs.get(pgid)
             if pg is None or pgid in self.entries or not 0.0 <= now - sent_at <= _RESTORE_SECONDS:
                 continue
             # reports may be older than the osdmap that shows it moving, and Ceph's count with them
             if pg.is_moving and pg_states.REMAPPED in pg.state:
                 continue
-            pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
+            changed = changed_pairs(before, snapshot.items_of(pgid))
+            pairs = [pair for pair in changed if pair[1] in pg.up]
             coming = [(target, pg.shard_bytes) for _, target in pairs]
             leaving = [(source, pg.shard_bytes) for source, _ in pairs]
-            move = _pending(pg, len(pairs) or 1, coming, leaving, before + 1, sent_at)
+            move = _pending(pg, len(pairs) or 1, coming, leaving, epoch + 1, sent_at)
             self.entries[pgid] = move._replace(heard_by=now + _HEARD_SECONDS)
 
     @property
     def awaits_reports(self) -> bool:
         """Returns True while it is not known whether all moves of the last mgr have arrived."""
-        for entry in list(self.entries.values()):
-            if entry.heard_by < math.inf:
-                return True
-        return False
+        return any([entry.heard_by < math.inf for entry in list(self.entries.values())])
 
     def restore_log_recovery(self, snapshot: Snapshot, sent: Container[str]) -> None:
         """Adds PGs that an upmap item has moved at any time, and that wait for recovery by their
@@ -109,10 +112,8 @@ class PendingMoves:
             if not gains or not moved.issuperset(gains):
                 continue
             if len(losses) == len(gains) or pgid in sent:
-                coming = [(osd, pg.shard_bytes) for osd in gains]
-                leaving = [(osd, pg.shard_bytes) for osd in losses]
-                self.entries[pgid] = _pending(
-                    pg, len(gains), coming, leaving, snapshot.epoch, snapshot.taken_at)
+                self.entries[pgid] = _pending(pg, len(gains), *snapshot.sized_transfers(pg),
+                                              snapshot.epoch, snapshot.taken_at)
 
     def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
         """Notes that the osdmap of this epoch has the batch. Older reports do not count it."""
@@ -205,11 +206,13 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
         return False
     if as_degraded and pg_states.DEGRADED in state:   # it may wait for recovery by its log
         return False
-    if pg.reported_epoch >= entry.epoch:
+    reported = pg.reported_epoch
+    if reported >= entry.epoch:
         return True
     # the osdmap in which we saw the change may be newer than the first one with it; no PG was
     # remapped when we sent it
-    if entry.before is None or pg.reported_epoch <= entry.before:
+    before = entry.before
+    if before is None or reported <= before:
         return False
     return pg_states.REMAPPED in state
 
@@ -222,11 +225,14 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):
         return False
-    if pg.reported_epoch >= entry.epoch:
+    reported = pg.reported_epoch
+    if reported >= entry.epoch:
         return True
-    if entry.before is not None and pg.reported_epoch <= entry.before:
+    before = entry.before
+    if before is not None and reported <= before:
         if pg.up[0] in entry.targets:   # its new primary has not reported, and may withhold it
             return False
-    if snapshot.taken_at > entry.heard_by:
+    now = snapshot.taken_at
+    if now > entry.heard_by:
         return True
-    return snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS
+    return now - entry.sent_at > _BELIEVE_AFTER_SECONDS

@@ -22,7 +22,7 @@ from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import (
-    NO_CLASS, Osd, Reading, Snapshot, is_same_placement, pg_number, pool_of)
+    NO_CLASS, Osd, Reading, Snapshot, UpmapItems, is_same_placement, pg_number, pool_of)
 from ..snapshot.osds import OsdReports, map_fields, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
@@ -110,7 +110,7 @@ class Gateway:
         #: set by the loop, for later snapshots: see Reading
         self.measured: Mapping[int, float] = {}
         self.drained: FrozenSet[int] = frozenset()
-        self.sent_before: FrozenSet[str] = frozenset()
+        self.sent_before: Mapping[str, UpmapItems] = {}
         self.last_reading: Optional[Reading] = None   # of the newest snapshot
         self._builtin_was_active = False   # since pop_builtin_was_active
 

@@ -15,6 +15,7 @@ from typing import Dict, FrozenSet, Mapping, NamedTuple, Tuple
 from ..crush.placement import NO_OSD
 from .model import Osd, PgRecord, Reading, UpmapItems, is_same_placement, pool_of
 from .pg_states import ACTIVE, BACKFILL, CLEAN, DEGRADED, STALE, UNDERSIZED
+from .upmap_items import changed_pairs
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -90,9 +91,10 @@ class InFlightTracker:
         self._alive = frozenset([number for number, osd in osds.items() if osd.up])
         self._all_up = len(self._alive) == len(osds)
         self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in reading.osd_map["osds"]}
-        self._disks = {number: osd.uuid for number, osd in osds.items()}
-        before = self._last_disks or self._disks
-        self._replaced = frozenset([number for number, uuid in self._disks.items()
+        disks = {number: osd.uuid for number, osd in osds.items()}
+        self._disks = disks
+        before = self._last_disks or disks
+        self._replaced = frozenset([number for number, uuid in disks.items()
                                     if uuid != before.get(number, "")])
         if self._replaced:
             self._unclean = {pgid: unclean._replace(holders=self._without_replaced(unclean.holders))
@@ -187,11 +189,13 @@ class InFlightTracker:
         previous = self._last
         unclean = self._unclean.get(pg.pgid)
         last = previous.up.get(pg.pgid)
-        stays = last is not None and tuple(last) == pg.up
+        up = pg.up
+        stays = last is not None and tuple(last) == up
         if unclean is not None and stays:
             return unclean
-        epoch = self._reading.osd_map["epoch"]
-        read_at = self._reading.taken_at
+        reading = self._reading
+        epoch = reading.osd_map["epoch"]
+        read_at = reading.taken_at
         before = previous.osd_map["epoch"]
         before_at = previous.taken_at
         if unclean is not None:   # perhaps it has arrived in between
@@ -203,10 +207,8 @@ class InFlightTracker:
         if not stays:
             return _UncleanPg(self._without_replaced(tuple(last)), before, epoch, read_at, False,
                               before, before_at)
-        guessed = not is_same_placement(pg.up, pg.acting, pg.positional)
-        holders = self._without_replaced(pg.up)
-        if guessed:
-            holders = self._guessed_holders(pg)
+        guessed = not is_same_placement(up, pg.acting, pg.positional)
+        holders = self._guessed_holders(pg) if guessed else self._without_replaced(up)
         return _UncleanPg(holders, before, 0, read_at, False, before, before_at, guessed)
 
     def _without_replaced(self, osds: Osds) -> Osds:
@@ -220,10 +222,11 @@ class InFlightTracker:
         OSD lacks.
         """
         state = pg.record.state
-        if DEGRADED in state or not _has_peered(state) or has_all_shards(unclean.holders, pg.size):
+        size = pg.size
+        if DEGRADED in state or not _has_peered(state) or has_all_shards(unclean.holders, size):
             return unclean
         holders = self._guessed_holders(pg)
-        if not has_all_shards(holders, pg.size):
+        if not has_all_shards(holders, size):
             return unclean
         return unclean._replace(holders=holders, doubtful=True)
 
@@ -261,23 +264,30 @@ class InFlightTracker:
 
         There is no replacement if copies are missing: then the item is most likely old, and the new
         OSD has lost its copy. Nor in a backfill, because an OSD that the PG leaves would serve it.
-        Exceptions are the PGs that the last mgr has `sent`: their items are new.
+        Exceptions are the PGs that the last mgr has `sent`: the items that it has changed are new.
+        While the log fills its new OSD, that OSD may serve, too.
         """
         state = pg.record.state
         up = pg.up
         acting = pg.acting
-        source: Dict[int, int] = {}   # new OSD → the OSD that has its shard
-        is_filled = DEGRADED in state or BACKFILL in state or not _has_peered(state)
-        if not is_filled or pg.pgid in self._reading.sent:
-            left = self._alive.intersection([osd for osd, _ in pg.items]).difference(up, acting)
-            source = {target: osd for osd, target in pg.items if osd in left}
+        pairs = pg.items
+        before = self._reading.sent.get(pg.pgid)
+        if before is not None:
+            pairs = changed_pairs(before, pairs)
+        elif DEGRADED in state or BACKFILL in state or not _has_peered(state):
+            pairs = ()
+        left = self._alive.intersection([osd for osd, _ in pairs]).difference(up, acting)
+        source = {target: osd for osd, target in pairs if osd in left}   # by the new OSD
+        serving = acting
+        if before is not None and BACKFILL not in state and acting != up:
+            serving = tuple([source.get(osd, osd) for osd in acting])
         if not pg.positional:
             missing = tuple([source[osd] for osd in up if osd not in acting and osd in source])
-            return acting + missing[:max(0, pg.size - len(acting))]
+            return serving + missing[:max(0, pg.size - len(acting))]
         if len(acting) != len(up):
             return acting
         return tuple([source.get(new, NO_OSD) if osd == NO_OSD else osd
-                      for new, osd in zip(up, acting)])
+                      for new, osd in zip(up, serving)])
 
 
 def _lacks_copies(state: str) -> bool:

@@ -439,8 +439,9 @@ class Reading(NamedTuple):
     #: PGs with much omap on smaller OSDs are immovable: RocksDB's own files outweigh the gain
     min_omap_osd_bytes: int = 0
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
-    #: PGs that the last mgr sent within the hour before this one took over; empty an hour later
-    sent: FrozenSet[str] = frozenset()
+    #: PGs that the last mgr moved within the hour before this one took over, with their items
+    #: before that; empty an hour later
+    sent: Mapping[str, UpmapItems] = {}
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']
 

@@ -23,6 +23,13 @@ def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
     return tuple(current)
 
 
+def changed_pairs(before: UpmapItems, items: UpmapItems) -> UpmapItems:
+    """Returns (OSD that had a shard, OSD that gets it) for each item that is new or gone."""
+    gone = [pair for pair in before if pair not in items]
+    new = [pair for pair in items if pair not in before]
+    return (*new, *[(target, source) for source, target in gone])
+
+
 def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
                  is_out: Callable[[int], bool]) -> Optional[Tuple[int, ...]]:
     """Returns the raw CRUSH mapping of an up set, or None if it is not certain."""

@@ -5,10 +5,13 @@ from typing import Sequence
 
 import pytest
 
+from equilibrium_mgr.execution.dispatcher import SentBefore
 from equilibrium_mgr.execution.outcomes import Cooldown
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.fakes import Harness
+from tests.support.placed import pairs
 from tests.support.tables import rows
 from tests.support.units import GIB
 
@@ -43,10 +46,10 @@ def is_pending(ours: PendingMoves) -> bool:
     return list(ours.entries) == ["1.0"]
 
 
-def recalled(snapshot: Snapshot, sent_at: float = 990.0) -> PendingMoves:
-    """The account of another mgr after 1.0 was sent at epoch 100."""
+def recalled(snapshot: Snapshot, sent_at: float = 990.0, items: UpmapItems = ()) -> PendingMoves:
+    """The account of another mgr after 1.0 was sent at epoch 100, when it had these items."""
     ours = PendingMoves()
-    ours.restore_sending({"1.0": (sent_at, 100)}, snapshot, 1000.0)
+    ours.restore_sending({"1.0": (sent_at, 100, items)}, snapshot, 1000.0)
     return ours
 
 
@@ -83,6 +86,10 @@ def test_recall_of_what_the_map_shows_and_reports_do_not() -> None:
     assert recalled(snapshot).uncounted_copies(snapshot) == 10
 
 
+def test_recall_of_what_was_sent_back() -> None:
+    assert recalled(before_sending(), items=pairs("0>2")).entries["1.0"].sources == (2,)
+
+
 def test_recall_of_what_has_reported_since_or_never_does() -> None:
     """A failover makes an epoch at which clean PGs do not report."""
     snapshot = after_sending(reported=101).snapshot()._replace(epoch=140)
@@ -96,6 +103,15 @@ def test_recall_of_what_has_reported_since_or_never_does() -> None:
     ours.remove_arrived(silent._replace(taken_at=1059.0))
     assert not ours.entries
     assert not ours.awaits_reports
+
+
+def test_items_of_a_steered_pg_do_not_tell_where_its_data_was() -> None:
+    """The OSD that CRUSH would have chosen in place of a lost one never had it."""
+    harness = Harness(after_sending())
+    now = harness.now
+    sent = SentBefore({}, {"1.0": (now, 100, ())}, {}, {}, {"1.0": now})
+    harness.balancer.dispatcher.restore(sent, {})
+    assert not harness.gateway.sent_before
 
 
 @pytest.mark.parametrize("reported, unseen, state", rows("""

@@ -7,6 +7,8 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives, pg_status
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.placed import pairs
+from tests.support.tables import rows
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -145,6 +147,23 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
     for _ in range(3):
         assert watched.degraded() == 1
         cluster.epoch += 1
+
+
+@pytest.mark.parametrize("items, state, leaving, before", rows("""
+1>3 7>5  recovery_wait                [1, 7]
+1>3 7>5  recovery_wait                [7]     1>3
+1>3 7>5  recovery_wait+backfill_wait  [7]
+0>2      recovering                   [7]     0>2 5>7
+"""))
+def test_a_new_mgr_knows_which_items_the_last_one_has_changed(
+        items: str, state: str, leaving: str, before: str) -> None:
+    """While the log fills osd.5, osd.3 serves although it may lack its shard."""
+    cluster = Cluster(hosts(8)).pool(1, size=4, k=2).pg(
+        "1.0", "6 2 3 5", items=items, acting=(6, 2, 3, NONE),
+        state=f"active+{state}+undersized+degraded+remapped")
+    reading = cluster.reading()._replace(sent={"1.0": pairs(before)})
+    found = shards_in_flight(SnapshotBuilder().build(reading))[1]
+    assert str(sorted(found)) == leaving
 
 
 @pytest.mark.parametrize("k, acting", [(0, (6, 2)), (2, (6, 2, NONE))])

@@ -17,7 +17,7 @@ from equilibrium_mgr.plan.options import PgShardLimits
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import PlanService
 from equilibrium_mgr.settings import Settings, read_settings
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 LOG = logging.getLogger("test")
@@ -100,7 +100,7 @@ class FakeGateway:
         #: told by the loop; PGs hold what they say, whoever has sent them
         self.measured: Optional[Mapping[int, float]] = None
         self.drained: Optional[FrozenSet[int]] = None
-        self.sent_before: FrozenSet[str] = frozenset()
+        self.sent_before: Mapping[str, UpmapItems] = {}
         self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_placement_check: Callable[[], None] = lambda: None

@@ -160,6 +160,8 @@ class UnderWay:
                 part = 1.0   # it waits
             elif into:
                 part = flowing.get(osd, 0.0)
+            elif flowing and osd in self._cluster.map.up[move.pgid]:
+                part = 0.0   # CRUSH has given it back to the PG
             else:
                 part = max(flowing.values(), default=0.0)
             found += part * move.pg.shard.total
