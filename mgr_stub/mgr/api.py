@@ -178,10 +178,9 @@ class MgrModuleApi:
 
     def get_module_option(self, key: str, default: Any = None) -> Any:
         """Returns the typed value; if not set the declared default, else `default`."""
-        option = self._option(key)
-        value = self._mgr.module_option(self.module_name, key)
+        value = self._mgr.module_option(self.module_name, key)   # modules call this very often
         if value is None:
-            return option.get("default", default)
+            return self._option(key).get("default", default)
         return value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:

@@ -12,6 +12,8 @@ from typing import Dict, Iterator, Sequence, Set
 
 import pytest
 
+from tests.plain.code import parsed
+
 _TOP = Path(__file__).resolve().parents[2]
 ROOT = _TOP / "equilibrium_mgr"
 
@@ -33,10 +35,6 @@ OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 GIVING_WAY = {"give_way", "grouped", "piecewise", "release", "sorted_piecewise", "told_to_end"}
 #: Kept by several threads: the store of plans.
 NOT_PURE = {"plan.store"}
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports_in(path: Path) -> Iterator[ast.ImportFrom]:

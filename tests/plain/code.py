@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Iterator, List, Set, Union
 
@@ -43,10 +44,16 @@ def measure(folder: Path) -> Figures:
     """Counts all Python files below a folder."""
     figures = Figures()
     for path in sorted(folder.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         where = str(path.relative_to(folder.parent))
         _count(tree, where, figures)
     return figures
+
+
+@lru_cache(maxsize=None)   # prose asks for the same files
+def parsed(path: Path) -> ast.Module:
+    """Returns the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _count(tree: ast.AST, where: str, figures: Figures) -> None:
@@ -74,8 +81,9 @@ def _count_lines(function: Union[ast.FunctionDef, ast.AsyncFunctionDef], where: 
 
 def _count_expressions(statement: ast.stmt, where: str, figures: Figures) -> None:
     for expression in _expressions(statement):
-        nodes = sum(isinstance(node, ast.expr) for node in ast.walk(expression))
-        branches = sum(_branches(node) for node in ast.walk(expression))
+        parts = list(ast.walk(expression))
+        nodes = sum(isinstance(node, ast.expr) for node in parts)
+        branches = sum(map(_branches, parts))
         figures.branches_inside += branches
         if nodes > MOST_NODES or branches > MOST_BRANCHES:
             line = getattr(expression, "lineno", statement.lineno)

@@ -9,6 +9,8 @@ import tokenize
 from pathlib import Path
 from typing import Iterator, List, Tuple
 
+from .code import parsed
+
 #: Each hides who does what, or puts a word of ours in the place of a plain one.
 _ODD = (
     r"of what|of which|by which|to which|from which|on which|for which|that which|has it"
@@ -53,7 +55,7 @@ def _of_page(path: Path) -> Iterator[str]:
 
 def _of_code(path: Path) -> Iterator[str]:
     source = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(path)):
         text = ast.get_docstring(node) if isinstance(node, _DOCUMENTED) else None
         if text:
             yield " ".join(text.split())

@@ -24,10 +24,7 @@ RUNS: Dict[str, str] = {
                              " sim run 1m; sim osd up 3; sim run 5m",
     "down while off": "sim run 30m; sim host down host3; sim run 1m; sim host up host3;"
                       " sim run 1m",
-    "recovery does not fit": "equilibrium on; sim run 3h; sim osd out 16 20 8; sim run 1h",
     "a class is nearly full": "sim write fast 240G; sim run 14m; equilibrium on; sim run 2m",
-    "it becomes full, not fits": "equilibrium on; sim run 10m; sim osd crush-reweight 16 2;"
-                                 " sim run 45m",
     "no monitor": "equilibrium on; sim run 10m; sim mon down; sim run 15m; sim mon up;"
                   " sim run 5m",
     "a new mgr": "equilibrium on; sim run 7m; sim failover; sim run 17s; sim run 10m;"
@@ -42,6 +39,9 @@ RUNS: Dict[str, str] = {
                        " sim run 40m",
     "one after the other": "equilibrium on; sim run 20m; equilibrium drain add osd.6;"
                            " sim run 90m",
+    "recovery does not fit": "equilibrium on; sim run 3h; sim osd out 16 20 8; sim run 1h",
+    "it becomes full, not fits": "equilibrium on; sim run 10m; sim osd crush-reweight 16 2;"
+                                 " sim run 45m",
 }
 _RELEASE = {"all that is copied fast": 20}   # of Ceph, where it matters
 #: Streams for one of `--event-streams`.
@@ -49,7 +49,7 @@ _STREAMS = 2
 
 
 #: The last ones take long, and others show a part of them.
-_LONG = 2
+_LONG = 4
 
 
 @pytest.mark.parametrize("name", few(RUNS, len(RUNS) - _LONG))

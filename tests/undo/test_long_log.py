@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from itertools import cycle, islice
-from typing import Any, List
+from typing import Any, Iterator, List, Tuple
 
 import pytest
 
@@ -12,6 +12,15 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import run
 
 _PARTS = 20
+
+
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[Tuple[Session, Session]]:
+    """A session with a short log and one with a long log; all tests ask both the same."""
+    short, long = opened(long=False), opened(long=True)
+    yield short, long
+    short.close()
+    long.close()
 
 
 def opened(long: bool) -> Session:
@@ -39,6 +48,7 @@ def add_old_parts(log: change_log.ChangeLog, pgids: List[str]) -> None:
     ("cancel", 1), ("undo", 1), ("undo p", 1), ("undo --since 6h", 1), ("undo old-15", 6),
     ("undo nothing", 0)])
 def test_only_parts_that_matter_are_unpacked(line: str, most: int,
+                                             sessions: Tuple[Session, Session],
                                              monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked: List[int] = []
     given = change_log._unpacked
@@ -47,13 +57,8 @@ def test_only_parts_that_matter_are_unpacked(line: str, most: int,
         rows = given(*args)
         unpacked.append(len(rows))
         return rows
-    short, long = opened(long=False), opened(long=True)
-    try:
-        monkeypatch.setattr(change_log, "_unpacked", counted)
-        answers = [one.command(f"equilibrium {line} --dry-run") for one in (short, long)]
-        if "old" not in line:
-            assert answers[0] == answers[1]
-        assert unpacked.count(change_log._ROWS_A_PART) <= most
-    finally:
-        short.close()
-        long.close()
+    monkeypatch.setattr(change_log, "_unpacked", counted)
+    answers = [one.command(f"equilibrium {line} --dry-run") for one in sessions]
+    if "old" not in line:
+        assert answers[0] == answers[1]
+    assert unpacked.count(change_log._ROWS_A_PART) <= most

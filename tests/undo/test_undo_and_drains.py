@@ -7,8 +7,9 @@ from typing import Set
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.commands.asking import run as said
 
-from .test_undo_commands import asked, half_way, refused, said, session
+from .test_undo_commands import asked, half_way, refused, session
 
 __all__ = ["session"]   # the fixture
 

@@ -9,9 +9,10 @@ import pytest
 from equilibrium_mgr.commands import base as module_parts
 from equilibrium_mgr.undo.undo_plan import DRAINED
 from mgr_stub.console.session import Session
+from tests.commands.asking import run as said
 from tests.support.few import few
 
-from .test_undo_commands import asked, half_way, refused, said, session, settle
+from .test_undo_commands import asked, half_way, refused, session, settle
 
 __all__ = ["session"]   # the fixture
 

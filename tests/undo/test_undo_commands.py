@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, Tuple
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.commands.asking import run as said
 
 
 @pytest.fixture
@@ -20,12 +21,6 @@ def session() -> Iterator[Session]:
     opened.host.run_for(60.0)
     yield opened
     opened.close()
-
-
-def said(session: Session, line: str) -> str:
-    code, out, message = session.command(line)
-    assert code == 0, f"'{line}' failed: {message}"
-    return out
 
 
 def asked(session: Session, line: str) -> Dict[str, Any]:

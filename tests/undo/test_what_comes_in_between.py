@@ -13,11 +13,12 @@ from equilibrium_mgr.execution.round_state import ThrottleLimits
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
 from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
 from mgr_stub.console.session import Session
+from tests.commands.asking import run as said
 from tests.execution.limits import FREE, limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from .test_undo_commands import items, said, session
+from .test_undo_commands import items, session
 
 __all__ = ["session"]   # the fixture
 

@@ -6,21 +6,17 @@ import math
 import re
 import xml.etree.ElementTree
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
-
-import pytest
+from typing import Any, Dict, List, Tuple
 
 from mgr_stub.simulation.course import Course
-from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.crush_cluster import run
+
+from .test_session import session
+
+__all__ = ["session"]   # the fixture
 
 _LEFT, _RIGHT, _SVG = 40.0, 404.0, "{http://www.w3.org/2000/svg}"
 Curve = Tuple[List[float], List[float]]
-
-
-@pytest.fixture
-def session(make_session: Callable[..., Any]) -> Any:
-    return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
 
 
 def drawn(session: Any, path: Path) -> Tuple[List[Curve], List[str]]:

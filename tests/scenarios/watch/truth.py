@@ -25,6 +25,7 @@ from mgr_stub.cluster.pg import pg_order
 from mgr_stub.console.session import Session
 from mgr_stub.crush.hashes import NONE
 from mgr_stub.osdmap.osd_map import share_of
+from tests.commands.asking import by_class
 
 from ..rules.under_way import UnderWay
 from . import advice, cluster_view
@@ -364,7 +365,7 @@ def _unreadable(session: Session) -> Iterator[str]:
 
 def t1_fill(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     cluster, will_be = session.cluster, arrived(session.cluster)
-    for name, said in _classes(status).items():
+    for name, said in by_class(status).items():
         members = {osd: level for osd, level in will_be.items()
                    if cluster_view.class_of(cluster, osd) == name
                    and cluster_view.may_take(cluster, osd)}
@@ -378,14 +379,9 @@ def t1_fill(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
             yield f"class {name} will be at {highest} at most, said is {soon}"
 
 
-def _classes(status: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
-    """Device class → its figures in the JSON of `status`."""
-    return {row["device_class"]: row for row in status["classes"]}
-
-
 def t8_now(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
     cluster = session.cluster
-    for name, said in _classes(status).items():
+    for name, said in by_class(status).items():
         utilizations = {osd: usage.utilization for osd, usage in cluster.usage.items()
                         if cluster_view.class_of(cluster, osd) == name
                         and cluster_view.is_in(cluster, osd)}
@@ -488,7 +484,7 @@ def t6_eval(session: Session, status: Answer, evaluation: Answer) -> Iterator[st
         return
     for said in evaluation["classes"]:
         name = said["device_class"]
-        here = _classes(status).get(name, {})
+        here = by_class(status).get(name, {})
         if (here.get("max_utilization"), here.get("fullest_osd")) != (
                 said["max_utilization"], said["fullest_osd"]):
             yield f"eval and status differ in class {name}"
