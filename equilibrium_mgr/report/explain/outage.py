@@ -82,8 +82,8 @@ def rebuilding_text(view: ClusterView) -> str:
     if not gone or not degraded:
         return ""
     text = (f"{plural(len(gone), 'OSD is', 'OSDs are')} down and out: {places(gone, snapshot)};"
-            f" Ceph rebuilds missing shards elsewhere: {plural(degraded, 'PG is', 'PGs are')}"
-            " degraded")
+            " unless they start again, Ceph rebuilds missing shards elsewhere:"
+            f" {plural(degraded, 'PG is', 'PGs are')} degraded")
     left = rebuild_time_left(view.rates, view.movements)
     if left is not None and HALTING.isdisjoint(snapshot.flags):
         text += f", about {format_duration(left.seconds)} left"
