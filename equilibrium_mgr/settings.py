@@ -116,7 +116,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="Once the osdmap has been quiet for 30 seconds after such a change, shards "
                    "that may stay where their data is do so, by upmap items, and those that have "
                    "to leave go where there is room. Balancing goes on from there, within the "
-                   "misplaced limit."),
+                   "misplaced limit. Make changes within seconds of each other: each that comes "
+                   "later makes a plan of its own."),
     dict(name="min_gain", type="float", default=0.002, min=0.0, max=1.0,
          desc="gain below which an automatic plan is not worth its moves",
          long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
