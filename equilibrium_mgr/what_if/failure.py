@@ -22,6 +22,7 @@ from ..plan.options import osd_id
 from ..plan.placement import Placement, move_shards
 from ..plan.usage import class_usage, counted_usage, recount
 from ..runtime.time_slice import give_way, piecewise
+from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, SnapshotPgs, UpmapItems
 from ..snapshot.upmap_items import apply_items
 
@@ -320,19 +321,24 @@ def at_failure(placed: Placement, recovery: Recovery) -> Snapshot:
     moving: Dict[str, Pg] = {}
     for pgid, after in piecewise(recovery.up.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
+        pool = snapshot.pools[pg.pool]
         before = placed.up(pg)
         left = tuple([osd for osd in before if osd not in failed])
+        shards = len(left) - left.count(NO_OSD)
         state = _MOVES
-        if len(left) < len(before):
+        if shards < pool.size:
             state = _LACKS
-        if len(left) - left.count(NO_OSD) < snapshot.pools[pg.pool].min_size:
+        if shards < pool.min_size:
             state = _PEERED   # Ceph recovers it first
+        immovable = pg.immovable
+        if immovable == NO_OSD_FOR_SHARD:   # CRUSH gives it one when the OSDs are out
+            immovable = None
         if snapshot.is_positional(pg):
             left = tuple([NO_OSD if osd in failed else osd for osd in before])
         # CRUSH chooses these: monitors have dropped items that name a failed OSD
         moving[pgid] = pg._replace(
             raw=after, up=after, acting=left, holders=left, doubtful_holders=False, state=state,
-            uncopied_ratio=1.0, uncopied={})
+            immovable=immovable, uncopied_ratio=1.0, uncopied={})
     pgs.update(moving)
     pgs.moving = moving
     osds: Dict[int, Osd] = {}

@@ -69,6 +69,16 @@ def first_host(session: Session) -> str:
     return sorted({osd.host for osd in session.module.gateway.snapshot().osds.values()})[0]
 
 
+def test_the_same_is_foretold_once_the_osds_are_down(roomy: Session) -> None:
+    """Until they are out their PGs lack a shard."""
+    host = first_host(roomy)
+    told = [ask(roomy, f"eval --fail {host}")["steered"]]
+    run(roomy, f"sim host down {host}", "sim run 2m")
+    told.append(ask(roomy, f"eval --fail {host}")["steered"])
+    assert told[0]["elsewhere_shards"] > 0
+    assert told[1] == told[0]
+
+
 def test_an_osd_that_is_out_cannot_fail(session: Session) -> None:
     run(session, "sim osd out 4", "sim run 2m", "equilibrium eval", "sim run 1s")
     assert "is in" in refused(session, "equilibrium eval --fail 4")[1]
