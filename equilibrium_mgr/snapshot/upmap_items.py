@@ -24,10 +24,12 @@ def apply_items(raw: Sequence[int], items: Iterable[Tuple[int, int]],
 
 
 def changed_pairs(before: UpmapItems, items: UpmapItems) -> UpmapItems:
-    """Returns (OSD that had a shard, OSD that gets it) for each item that is new or gone."""
-    gone = [pair for pair in before if pair not in items]
-    new = [pair for pair in items if pair not in before]
-    return (*new, *[(target, source) for source, target in gone])
+    """Returns (OSD that had a shard, OSD that gets it) for each item that is new, gone or
+    altered."""
+    had = dict(before)
+    has = dict(items)
+    changed = dict(set(before).symmetric_difference(items))
+    return tuple([(had.get(osd, osd), has.get(osd, osd)) for osd in changed])
 
 
 def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],

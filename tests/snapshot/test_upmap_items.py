@@ -8,13 +8,14 @@ from typing import Dict, List, Sequence, Tuple
 import pytest
 from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import hosts
+from tests.support import placed
 from tests.support.rules import HOST_RULE, SSD_FIRST
 from tests.support.tables import rows
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from equilibrium_mgr.snapshot.upmap_items import (
-    apply_items, invert_items, items_for, keep_raw_positions)
+    apply_items, changed_pairs, invert_items, items_for, keep_raw_positions)
 
 
 def never_out(_osd: int) -> bool:
@@ -116,3 +117,8 @@ def test_settling_puts_members_back_where_crush_had_them(
     dump = crush_map(hosts(8), {0: rule}, dict.fromkeys((0, 1, 2), "ssd"))
     placement = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
     assert keep_raw_positions(raw, wanted, placement) == settled
+
+
+def test_items_that_are_new_gone_or_altered_show_where_shards_move() -> None:
+    before = placed.pairs("1>2 3>4 5>6")
+    assert set(changed_pairs(before, placed.pairs("1>2 3>7 8>9"))) == {(4, 7), (6, 5), (8, 9)}
