@@ -342,26 +342,24 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
     left = {(shard.pgid, shard.target): shard for shard in movements}
     arrived = [(shard, _arrived(snapshot, shard, left.get((shard.pgid, shard.target))))
                for shard in earlier]
-    total = sum([count for _, count in arrived])
+    everything = [count for _, count in arrived]
     ours = [count for shard, count in arrived if shard.origin == PLAN]
     rebuilt = [count for shard, count in arrived if shard.source is None]
-    own = sum(ours)
-    moved_at = snapshot.taken_at if own else before.moved_at
-    ours_now = before.ours_now.aged(seconds, _NOW_SECONDS)
-    all_now = before.all_now.aged(seconds, _NOW_SECONDS)
+    moved_at = snapshot.taken_at if sum(ours) else before.moved_at
     return TransferRates(
         by_osd=_rates_by_osd(before.by_osd, arrived, seconds),
         copying=_copying_rates(before.copying, arrived, seconds, snapshot),
-        ours=_with_more(before.ours, ours, seconds),
-        rebuilt=_with_more(before.rebuilt, rebuilt, seconds),
-        ours_now=ours_now.plus(own, seconds),
-        all_now=all_now.plus(total, seconds),
+        ours=_with_more(before.ours, ours, seconds, _ESTIMATE_SECONDS),
+        rebuilt=_with_more(before.rebuilt, rebuilt, seconds, _ESTIMATE_SECONDS),
+        ours_now=_with_more(before.ours_now, ours, seconds, _NOW_SECONDS),
+        all_now=_with_more(before.all_now, everything, seconds, _NOW_SECONDS),
         moved_at=moved_at)
 
 
-def _with_more(before: Rate, arrived: Sequence[int], seconds: float) -> Rate:
-    """Returns the rate with the bytes of some shards. The seconds without shards do not count."""
-    aged = before.aged(seconds, _ESTIMATE_SECONDS)
+def _with_more(before: Rate, arrived: Sequence[int], seconds: float, lasting: float) -> Rate:
+    """Returns the rate with the bytes of some shards. The seconds without shards do not count.
+    `lasting`: as in Rate.aged."""
+    aged = before.aged(seconds, lasting)
     return aged.plus(sum(arrived), seconds) if arrived else aged
 
 
