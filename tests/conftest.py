@@ -4,7 +4,6 @@ The simulated mgr stands in for `mgr_module`.
 """
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from types import ModuleType
@@ -101,10 +100,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         items[:] = [item for item in items if item not in gone]
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()   # what has been imported and collected stays, and need not be traversed again
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     most = item.config.option.most_seconds
     if most is not None and time.monotonic() - _STARTED > most:
@@ -144,7 +139,6 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
         else:
             monkeypatch.setattr(where + "TimeSlice.__init__.__defaults__",
                                 (time.monotonic, lambda seconds: None))
-            monkeypatch.setattr(where + "TimeSlice.__call__", lambda time_slice, moves: True)
 
     def installed(release: int) -> ModuleType:
         """The package of a session of another release is imported again."""

@@ -128,12 +128,12 @@ class AutoPlanner:
     def steering_at(self, settings: Settings, execution: Optional[Execution]) -> Optional[float]:
         """Returns when shards are steered, seconds since the epoch; None if nothing waits for
         that."""
-        is_sending = execution is not None and execution.kind == STEER and execution.wanted
+        is_sending = execution is not None and execution.kind == STEER and bool(execution.wanted)
         return self._steering.due_at(settings, self._clock(), is_sending)
 
     def restore(self, logged: Sequence[ChangeRow]) -> None:
         """Takes over from the last mgr. `logged`: what it has sent, the oldest first."""
-        self._steering = SteeringTrigger(logged_choice(logged))
+        self._steering.choice = logged_choice(logged)
 
     def forget_steered(self) -> None:
         """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""

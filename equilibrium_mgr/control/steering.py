@@ -51,9 +51,9 @@ class Steered(NamedTuple):
 class SteeringTrigger:
     """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
 
-    def __init__(self, choice: Optional[Steered] = None) -> None:
+    def __init__(self) -> None:
         #: what was chosen, also by the last mgr; it counts while such PGs are on their way
-        self.choice = choice
+        self.choice: Optional[Steered] = None
         self._topology: Any = None
         self._planned: Any = None   # the topology of the last plan
         self._is_changed = False    # and nobody has planned for that yet
@@ -148,7 +148,7 @@ class SteeringTrigger:
         # nothing else waits for PGs that are planned again
         return 0.0 if self._ready and quiet <= 0.0 else None
 
-    def due_at(self, settings: Settings, now: float, is_sending: object) -> Optional[float]:
+    def due_at(self, settings: Settings, now: float, is_sending: bool) -> Optional[float]:
         """Returns when shards are steered, seconds since the epoch; None if nothing waits for that,
         or if that should have been done _OVERDUE_SECONDS ago. `is_sending`: a plan is being
         sent."""

@@ -81,7 +81,6 @@ class ClusterObserver:
         #: the last summary that showed fewer missing copies than the one before, seconds since the
         #: epoch
         self._rebuilt_at = -inf
-        self._rebuilt: FrozenSet[int] = frozenset()   # by the last summary, as `rebuilt_pools`
         self.logged: Mapping[str, Any] = {}   # as in `movements`
 
     def request(self, at_rest: bool = False) -> bool:
@@ -166,17 +165,17 @@ class ClusterObserver:
     def rebuilt_pools(self, seconds: float) -> FrozenSet[int]:
         """Returns the pools whose missing copies Ceph rebuilds; none if it has rebuilt no copy
         within so many seconds."""
-        if 0.0 <= self._clock() - self._rebuilt_at < seconds:
-            return self._rebuilt
+        summary = self._last_summary
+        if summary and 0.0 <= self._clock() - self._rebuilt_at < seconds:
+            return _rebuilt_pools(summary)
         return frozenset()
 
     def _compare_with_last(self, summary: ClusterSummary) -> None:
         """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
-        self._rebuilt = _rebuilt_pools(summary)
         # if Ceph rebuilds nothing, clients have deleted objects
-        if summary.degraded_copies < before.degraded_copies and self._rebuilt:
+        if summary.degraded_copies < before.degraded_copies and _rebuilt_pools(summary):
             self._rebuilt_at = summary.taken_at
         steps: List[float] = []
         for number, osd in summary.osds.items():

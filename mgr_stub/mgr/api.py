@@ -178,9 +178,10 @@ class MgrModuleApi:
 
     def get_module_option(self, key: str, default: Any = None) -> Any:
         """Returns the typed value; if not set the declared default, else `default`."""
-        value = self._mgr.module_option(self.module_name, key)   # modules call this very often
+        option = self._option(key)
+        value = self._mgr.module_option(self.module_name, key)
         if value is None:
-            return self._option(key).get("default", default)
+            return option.get("default", default)
         return value
 
     def get_module_option_ex(self, module: str, key: str, default: Any = None) -> Any:

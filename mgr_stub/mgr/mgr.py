@@ -163,8 +163,9 @@ class Mgr:
 
     def module_option(self, module: str, name: str) -> Any:
         """Returns the value of an option in the running mgr, typed; None if not set."""
-        if (module, name) in self._removed:
-            return self.config.typed(module, name, self._removed[module, name])
+        removed = self._removed.get((module, name))
+        if removed is not None:
+            return self.config.typed(module, name, removed)
         return self.config.module_option(module, name)
 
     # -- writing ------------------------------------------------------------------------------

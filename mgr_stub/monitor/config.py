@@ -164,7 +164,7 @@ class Config:
 
     def module_option(self, module: str, name: str) -> Any:
         """Returns the typed value of a module's option; None while it is not set."""
-        text = self._texts.get(f"mgr/mgr/{module}/{name}")
+        text = self._texts.get(_module_key(module, name))
         if text is None:   # most are not set
             return None
         return self.typed(module, name, text)

@@ -32,5 +32,6 @@ def test_a_damaged_plan_can_be_removed(session: Session) -> None:
 def test_another_plan_is_refused_while_one_is_executed(session: Session) -> None:
     """By a new mgr too: tests/control/rounds/test_balancer_failover.py."""
     optimize(session, "p")
+    optimize(session, "q")
     run(session, "equilibrium execute p", "sim run 5m")
-    refuses(session, "execute p", errno.EBUSY, "plan 'p' is being executed")
+    refuses(session, "execute q", errno.EBUSY, "plan 'p' is being executed")
