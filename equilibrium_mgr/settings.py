@@ -105,13 +105,13 @@ OPTIONS: List[Dict[str, Any]] = [
                    "only when somebody makes room. With this, moves off OSDs that are too full "
                    "are allowed meanwhile; nothing else is, and nothing while PGs are inactive "
                    "for another reason than space."),
-    dict(name="steer_recovery", type="bool", default=False,
+    dict(name="steer_recovery", type="bool", default=True,
          desc="choose where shards go that Ceph rebuilds after a failure",
          long_desc="Once OSDs are out and the osdmap has been quiet for 30 seconds, shards that "
                    "no OSD holds and whose copies have not begun to arrive go where there is "
                    "room. Shards that move only because their upmap items were dropped stay "
                    "where their data is. Nothing more is copied than without it."),
-    dict(name="hold_placement", type="bool", default=False,
+    dict(name="hold_placement", type="bool", default=True,
          desc="keep shards where they are when CRUSH weights or OSDs change",
          long_desc="Once the osdmap has been quiet for 30 seconds after such a change, shards "
                    "that may stay where their data is do so, by upmap items, and those that have "
