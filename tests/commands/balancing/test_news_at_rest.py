@@ -18,7 +18,7 @@ def idle(session: Session) -> Session:
 
 @pytest.mark.parametrize("event", ["sim osd down 3", "sim osd reweight 3 0.5"])
 def test_what_has_come_since_is_told_at_once(idle: Session, event: str) -> None:
-    run(idle, event, "sim run 30s")
+    run(idle, event, "sim run 10s")
     status = ask(idle, "status")
     assert status["state"] == "waiting"
     assert "the cluster has changed" in status["reason"]

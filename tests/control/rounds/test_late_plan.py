@@ -77,7 +77,7 @@ def test_late_plan_makes_no_work(event: str, notices: bool) -> None:
     harness.gateway.full_readings = 0
     loop = Loop(harness).run(3600)
     assert harness.looks <= _LOOKS.get(event, 0)
-    assert len(loop.delays) <= 65
+    assert len(loop.delays) <= 245   # each 15 seconds: have OSDs changed?
     assert min(loop.delays) >= 1.0
     assert harness.sent == []
     assert harness.jobs.waiting == []

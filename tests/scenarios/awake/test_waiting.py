@@ -144,6 +144,8 @@ def test_options_bind_what_is_under_way_while_crush_does_not_rest(
     session = clusters.session_of(*_CLUSTER, tmp_path)
     watch = watched(session)
     for line in ("sim backfill rate 20M", _SET + "max_moves_per_round 1",
+                 # plans that steer would take its place
+                 _SET + "hold_placement false", _SET + "steer_recovery false",
                  _SET + "max_backfills_per_osd 1", "equilibrium on"):
         command(session, line)
     session.host.run_for(300.0)
