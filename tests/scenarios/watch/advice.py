@@ -11,6 +11,7 @@ import json
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from mgr_stub.clock import format_time
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
 
@@ -190,7 +191,10 @@ def t18_inactive(session: Session, ours: UnderWay, status: Dict[str, Any]) -> It
 
 
 def _is_copied(session: Session) -> bool:
-    """Whether a shard is copied now, or one of ours has just been sent."""
+    """Whether a shard is copied now or, by an osdmap of this very second, is about to be; or one
+    of ours has just been sent."""
+    if session.cluster.map.modified == format_time(session.clock.now):
+        return True
     for pg in session.cluster.unclean.values():
         if cluster_view.words_of(session.cluster, pg) & {"backfilling", "recovering"}:
             return True
