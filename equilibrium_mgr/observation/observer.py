@@ -78,9 +78,9 @@ class ClusterObserver:
         #: by how much, on average, the utilization of an OSD changes otherwise than that of most
         #: OSDs from one summary to the next, a ratio
         self.noise = 0.0
-        #: the last summary that showed fewer missing copies than the one before, seconds since the
-        #: epoch
-        self._rebuilt_at = -inf
+        #: pool id → the last summary that showed fewer missing copies while Ceph copied such PGs
+        #: of the pool, seconds since the epoch
+        self._rebuilt_at: Dict[int, float] = {}
         self.logged: Mapping[str, Any] = {}   # as in `movements`
 
     def request(self, at_rest: bool = False) -> bool:
@@ -163,20 +163,17 @@ class ClusterObserver:
         return summary
 
     def rebuilt_pools(self, seconds: float) -> FrozenSet[int]:
-        """Returns the pools whose missing copies Ceph rebuilds; none if it has rebuilt no copy
-        within so many seconds."""
-        summary = self._last_summary
-        if summary and 0.0 <= self._clock() - self._rebuilt_at < seconds:
-            return _rebuilt_pools(summary)
-        return frozenset()
+        """Returns the pools of which Ceph has rebuilt copies within so many seconds."""
+        oldest = self._clock() - seconds
+        return frozenset([pool for pool, at in self._rebuilt_at.items() if at > oldest])
 
     def _compare_with_last(self, summary: ClusterSummary) -> None:
         """Measures the noise, and notes whether Ceph gets on with a rebuild."""
         before = self._last_summary or summary
         self._last_summary = summary
         # if Ceph rebuilds nothing, clients have deleted objects
-        if summary.degraded_copies < before.degraded_copies and _rebuilt_pools(summary):
-            self._rebuilt_at = summary.taken_at
+        if summary.degraded_copies < before.degraded_copies:
+            self._rebuilt_at.update(dict.fromkeys(_rebuilt_pools(summary), summary.taken_at))
         steps: List[float] = []
         for number, osd in summary.osds.items():
             old = before.osds.get(number)
@@ -361,10 +358,10 @@ def copying_pgs(summary: ClusterSummary) -> int:
     return _count_pgs(summary, pg_states.COPIED)
 
 
-def _rebuilt_pools(summary: ClusterSummary) -> FrozenSet[int]:
+def _rebuilt_pools(summary: ClusterSummary) -> List[int]:
     """Returns the pools with PGs that lack copies and are being copied."""
-    return frozenset([pool_id for pool_id, pool in summary.pools.items()
-                      if any(map(_is_rebuilt, pool.states))])
+    return [pool_id for pool_id, pool in summary.pools.items()
+            if any(map(_is_rebuilt, pool.states))]
 
 
 def _is_rebuilt(state: str) -> bool:

@@ -15,14 +15,12 @@ from .picture import picture
 #: Virtual seconds after which `sim run idle` fails.
 IDLE_LIMIT = 60 * 86400.0
 
-#: Rounds without any change after which the simulation counts as idle, and virtual seconds: a round
-#: that only looks for changes of OSDs comes every few seconds.
-_QUIET_ROUNDS = 2
+#: Virtual seconds without any change after which the simulation counts as idle: two rounds.
 _QUIET_SECONDS = 100.0
 
 #: All commands with their arguments, as shown by `sim help`.
 HELP = """\
-sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds and 100s
+sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for 100s
 sim save FILE                     writes the cluster as a state file
 sim picture FILE                  draws each OSD's utilization since the start, as SVG
 sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval,
@@ -116,15 +114,13 @@ def _run_time(host: ModuleHost, words: List[str]) -> Answer:
 
 def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
              limit: float = IDLE_LIMIT) -> None:
-    """Runs rounds until the host is idle for _QUIET_ROUNDS rounds and _QUIET_SECONDS, and no epoch
-    is made in them.
+    """Runs rounds until the host is idle for _QUIET_SECONDS, and no epoch is made meanwhile.
 
     `report` is called after every round. StubError (ETIMEDOUT) after `limit` virtual seconds.
     """
     end = host.clock.now + limit
-    quiet = 0
     quiet_end = host.clock.now + _QUIET_SECONDS
-    while quiet < _QUIET_ROUNDS or host.clock.now < quiet_end:
+    while host.clock.now < quiet_end:
         if host.clock.now >= end:
             raise StubError(errno.ETIMEDOUT,
                             f"the simulation is not idle after {format_span(limit)}")
@@ -133,9 +129,7 @@ def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
         host.run_next_round()
         if report is not None:
             report()
-        quiet += 1
         if was_busy or host.busy() or epoch != host.cluster.map.epoch:
-            quiet = 0
             quiet_end = host.clock.now + _QUIET_SECONDS
 
 

@@ -41,13 +41,13 @@ class Course(NamedTuple):
 
 class Rebuild:
     """While Ceph rebuilds shards nothing is called stuck: neither the state, nor how an episode
-    ends that has sent nothing."""
+    ends that has sent nothing. What was stuck before is looked at within ten minutes."""
 
     def __init__(self) -> None:
         self.minutes = 0.0   # for which Ceph has rebuilt shards
         self.wrong: List[str] = []
         self._missing = 0
-        self._at = 0.0
+        self._at = self._stood_still_at = 0.0
         self._entries = 0
 
     def observe(self, session: Session) -> None:
@@ -65,7 +65,9 @@ class Rebuild:
         status = session.module.balancer.status
         begun = status.history[self._entries:]
         self._entries = len(status.history)
-        if is_rebuilding:
+        if not is_rebuilding:
+            self._stood_still_at = now
+        elif now > self._stood_still_at + 600.0:
             self.minutes += (now - self._at) / 60.0
             ended = [entry["outcome"] for entry in begun if not entry["moves"]]
             self.wrong += [f"{now:.0f} {text}: {status.reason}" for text in (status.state, *ended)
