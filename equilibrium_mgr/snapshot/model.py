@@ -237,6 +237,14 @@ class Pool(NamedTuple):
         return ratio
 
 
+class PoolLoad(NamedTuple):
+    """What clients ask of one mean PG of a pool: the part of its time that a device of mean speed
+    spends on it (ratio)."""
+
+    reading: float   # of each OSD that serves reads: `reading_places` says which
+    writing: float   # of each OSD of the PG
+
+
 class Pg(NamedTuple):
     """One placement group. Its shards belong on the OSDs of `up`; those of `acting` serve them."""
 
@@ -302,6 +310,10 @@ class Snapshot(NamedTuple):
     osd_release: str = ""                 # require_osd_release; empty if it is not known
     #: OSD, device class or CRUSH bucket → flags of its own (`ceph osd set-group`)
     group_flags: Mapping[str, FrozenSet[str]] = {}
+    #: pool id → its load, of pools that have one; empty if it is not known yet
+    loads: Mapping[int, PoolLoad] = {}
+    #: OSD id → operations that its device can do, as a ratio of the mean of its class; 1 if absent
+    speeds: Mapping[int, float] = {}
     #: OSD id → name of its set (snapshot/osds.py), if that is not its device class
     set_names: Mapping[int, str] = {}
 
