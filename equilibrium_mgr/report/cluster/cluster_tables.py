@@ -24,6 +24,13 @@ def format_known(count: Optional[float]) -> str:
     return format_bytes(count)
 
 
+def format_figure(figure: Optional[float], digits: int) -> str:
+    """Formats a figure with so many decimals; `-` if it is not known."""
+    if figure is None:
+        return "-"
+    return f"{figure:.{digits}f}"
+
+
 def format_osd(osd: int) -> str:
     """Returns 'osd.3'."""
     return f"osd.{osd}"
@@ -69,7 +76,7 @@ _CLASS_COLUMNS: Columns = {
     "soon_max_utilization": format_percent,
     "planned_max_utilization": format_percent,
     "bound_utilization": format_percent}
-_POOL_HEAD = "POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL"
+_POOL_HEAD = "POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL|READS/S|WRITES/S"
 _POOL_COLUMNS: Columns = {
     "name": str,
     "id": str,
@@ -153,9 +160,11 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     `stored`, `percent_used` and `max_avail` are Ceph's figures, in Ceph's words. `free_bytes`: what
     clients can still write into this pool alone before its first OSD is at full_ratio, with the
     current placement. `planned_`: the same by the `planned` usage; None without it.
-    `best_free_bytes`: no placement has more.
+    `best_free_bytes`: no placement has more. `reads_per_second`, `writes_per_second`: operations of
+    clients on average of the last days, None if they are not known.
     """
     bounds: Mapping[int, PoolSpaceBound] = {}
+    loads = view.snapshot.loads
     if view.utilization_bounds is not None:
         bounds = view.utilization_bounds.pool_space
     planned_pools: Mapping[str, PoolSpace] = {}
@@ -175,7 +184,9 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "max_avail": ceph.max_avail,
             **pool_figures("", now.pools.get(pool.name)),
             **pool_figures("planned_", planned_pools.get(pool.name)),
-            "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None)}
+            "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None),
+            "reads_per_second": getattr(loads.get(pool.id), "reads", None),
+            "writes_per_second": getattr(loads.get(pool.id), "writes", None)}
         rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
@@ -188,7 +199,11 @@ def pool_figures(prefix: str, space: Optional[PoolSpace]) -> Row:
 
 def pool_table(rows: Sequence[Row]) -> Table:
     """Returns one line for each of the `pool_rows`."""
-    return _POOL_HEAD, cells_of(rows, _POOL_COLUMNS)
+    cells = cells_of(rows, _POOL_COLUMNS)
+    for row, line in zip(rows, cells):
+        line.append(format_figure(row["reads_per_second"], 1))
+        line.append(format_figure(row["writes_per_second"], 1))
+    return _POOL_HEAD, cells
 
 
 def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],
