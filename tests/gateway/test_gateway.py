@@ -6,7 +6,6 @@ from typing import Any, List
 import pytest
 from tests.gateway.fake_mgr import open_gateway, small
 from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.gateway.gateway import NotReady

@@ -95,7 +95,7 @@ def test_unknown_load_is_no_load() -> None:
 
 
 def test_an_osd_that_is_out_has_no_ratio() -> None:
-    seen = snapshot_of(cluster().osd(3, **{"in": 0, "weight": 0.0}), writes=63.0)
+    seen = snapshot_of(cluster().osd(3, weight=0.0, **{"in": 0}), writes=63.0)
     loads = osd_loads(seen)
     sets = loads_of_sets(seen, loads)
     assert load_ratio(seen, loads, sets, 3) is None

@@ -76,7 +76,7 @@ _CLASS_COLUMNS: Columns = {
     "soon_max_utilization": format_percent,
     "planned_max_utilization": format_percent,
     "bound_utilization": format_percent}
-_POOL_HEAD = "POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL|READS/S|WRITES/S"
+_POOL_HEAD = "POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL"
 _POOL_COLUMNS: Columns = {
     "name": str,
     "id": str,
@@ -198,12 +198,14 @@ def pool_figures(prefix: str, space: Optional[PoolSpace]) -> Row:
 
 
 def pool_table(rows: Sequence[Row]) -> Table:
-    """Returns one line for each of the `pool_rows`."""
+    """Returns one line for each of the `pool_rows`; with operations if any are known."""
     cells = cells_of(rows, _POOL_COLUMNS)
+    if all(row["writes_per_second"] is None for row in rows):
+        return _POOL_HEAD, cells
     for row, line in zip(rows, cells):
         line.append(format_figure(row["reads_per_second"], 1))
         line.append(format_figure(row["writes_per_second"], 1))
-    return _POOL_HEAD, cells
+    return f"{_POOL_HEAD}|READ/S|WRITE/S", cells
 
 
 def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],
