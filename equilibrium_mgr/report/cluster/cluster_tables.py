@@ -203,9 +203,9 @@ def pool_table(rows: Sequence[Row]) -> Table:
     if all(row["writes_per_second"] is None for row in rows):
         return _POOL_HEAD, cells
     for row, line in zip(rows, cells):
-        line.append(format_figure(row["reads_per_second"], 1))
-        line.append(format_figure(row["writes_per_second"], 1))
-    return f"{_POOL_HEAD}|READ/S|WRITE/S", cells
+        line.append(format_figure(row["reads_per_second"], 0))
+        line.append(format_figure(row["writes_per_second"], 0))
+    return f"{_POOL_HEAD}|RD/S|WR/S", cells
 
 
 def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],

@@ -325,10 +325,14 @@ def _load_lines(row: Row) -> List[str]:
     """Says how busy the busiest OSD of a class is; nothing if that is not known."""
     if row["max_load"] is None:
         return []
-    line = f"  busiest osd.{row['busiest_osd']}: {row['max_load']:.2f}"
+    line = f"  load of the busiest OSD: {_busiest(row, '')}"
     if row["planned_max_load"] is not None:
-        line += f" -> {row['planned_max_load']:.2f} (osd.{row['planned_busiest_osd']})"
-    return [f"{line} times the mean load"]
+        line += f" -> {_busiest(row, 'planned_')}"
+    return [f"{line} times the mean"]
+
+
+def _busiest(row: Row, prefix: str) -> str:
+    return f"{row[f'{prefix}max_load']:.2f} (osd.{row[f'{prefix}busiest_osd']})"
 
 
 def _histogram(view: ClusterView, row: Row, osds: Sequence[Osd],
