@@ -56,8 +56,7 @@ class Commands:
                 sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
         """Show what clients can still write into each pool and into all of them, now and with a
         plan (without its name: the one that is executed). Options:
-        --sort used|stored|free|planned|pgs|reads|writes|id|name (--sort=-KEY: descending),
-        --limit N"""
+        --sort used|stored|free|planned|pgs|ops|id|name (--sort=-KEY: descending), --limit N"""
         return self._answer(format, show_df, plan, sort, limit)
 
     @read_command("equilibrium osds")

@@ -255,6 +255,11 @@ class PoolLoad(NamedTuple):
     reads: float = 0.0    # of the whole pool, operations a second
     writes: float = 0.0   # likewise
 
+    @property
+    def operations(self) -> float:
+        """Returns the reads and writes of the whole pool in a second."""
+        return self.reads + self.writes
+
 
 class Pg(NamedTuple):
     """One placement group. Its shards belong on the OSDs of `up`; those of `acting` serve them."""

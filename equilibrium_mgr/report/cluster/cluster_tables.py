@@ -160,8 +160,8 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     `stored`, `percent_used` and `max_avail` are Ceph's figures, in Ceph's words. `free_bytes`: what
     clients can still write into this pool alone before its first OSD is at full_ratio, with the
     current placement. `planned_`: the same by the `planned` usage; None without it.
-    `best_free_bytes`: no placement has more. `reads_per_second`, `writes_per_second`: operations of
-    clients on average of the last days, None if they are not known.
+    `best_free_bytes`: no placement has more. `reads_per_second`, `writes_per_second` and their sum:
+    operations of clients on average of the last days, None if they are not known.
     """
     bounds: Mapping[int, PoolSpaceBound] = {}
     loads = view.snapshot.loads
@@ -186,7 +186,8 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             **pool_figures("planned_", planned_pools.get(pool.name)),
             "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None),
             "reads_per_second": getattr(loads.get(pool.id), "reads", None),
-            "writes_per_second": getattr(loads.get(pool.id), "writes", None)}
+            "writes_per_second": getattr(loads.get(pool.id), "writes", None),
+            "operations_per_second": getattr(loads.get(pool.id), "operations", None)}
         rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
@@ -200,12 +201,11 @@ def pool_figures(prefix: str, space: Optional[PoolSpace]) -> Row:
 def pool_table(rows: Sequence[Row]) -> Table:
     """Returns one line for each of the `pool_rows`; with operations if any are known."""
     cells = cells_of(rows, _POOL_COLUMNS)
-    if all(row["writes_per_second"] is None for row in rows):
+    if all(row["operations_per_second"] is None for row in rows):
         return _POOL_HEAD, cells
     for row, line in zip(rows, cells):
-        line.append(format_figure(row["reads_per_second"], 0))
-        line.append(format_figure(row["writes_per_second"], 0))
-    return f"{_POOL_HEAD}|RD/S|WR/S", cells
+        line.append(format_figure(row["operations_per_second"], 0))
+    return f"{_POOL_HEAD}|OP/S", cells
 
 
 def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],

@@ -16,8 +16,7 @@ SORT_KEYS: SortKeys = {
     "free": itemgetter("free_bytes"),
     "planned": itemgetter("planned_free_bytes"),
     "pgs": itemgetter("pg_num"),
-    "reads": itemgetter("reads_per_second"),
-    "writes": itemgetter("writes_per_second"),
+    "ops": itemgetter("operations_per_second"),
     "id": itemgetter("id"),
     "name": itemgetter("name")}
 

@@ -35,7 +35,7 @@ def _whole_kib(count: int) -> str:
     return format_bytes(count // _KIB * _KIB)
 
 
-_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|LOAD|IN|OUT"
+_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS"
 _COLUMNS: Columns = {
     "id": str,
     "device_class": str,
@@ -61,11 +61,15 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
         rows = [row for row in rows if row["id"] in found]
     shown = limited_rows(sorted_rows(rows, sort or "-use", SORT_KEYS), limit)
     cells = cells_of(shown, _COLUMNS)
+    head = _HEAD
+    if view.loads:
+        head += "|LOAD"
     for row, line in zip(shown, cells):
-        line.append(format_figure(row["load"], 2))
+        if view.loads:
+            line.append(format_figure(row["load"], 2))
         line.append(f"{row['moving_in']}+{row['waiting_in']}")
         line.append(f"{row['moving_out']}+{row['waiting_out']}")
-    lines = [render_table(_HEAD, cells)]
+    lines = [render_table(f"{head}|IN|OUT", cells)]
     lines.append(rest_line(len(shown), len(rows), "OSD"))
     lines += _status_lines(shown)
     lines.append(f"{age_line(view, age)}; IN and OUT: shards moving + waiting")
