@@ -53,7 +53,8 @@ _MAPPED_A_PIECE = 50
 #: Name of an answer of the mgr → (key of its rows, fields that the module reads of each row)
 _SHAPES: Dict[str, Tuple[str, Sequence[str]]] = {
     "pg_progress": ("pgs", ("num_bytes", "num_bytes_recovered", "state", "reported_epoch")),
-    "pg_stats": ("pg_stats", ("pgid", "state", "reported_epoch", "up", "acting", "stat_sum")),
+    "pg_stats": ("pg_stats", (
+        "pgid", "version", "state", "reported_epoch", "up", "acting", "stat_sum")),
     "pg_status": ("pgs_by_pool_state", ("pool_id", "pg_state_counts")),
     "pool_stats": ("pool_stats", ("poolid", "num_pg", "stat_sum")),
     "osd_stats": ("osd_stats", ("osd", "statfs", "num_pgs")),
