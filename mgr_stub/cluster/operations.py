@@ -4,8 +4,8 @@ Seen on 16.2.15 and 20.2.4 (tests/ceph/conformance/test_operations.py):
 
 - Each operation that modifies an object adds one to the PG's version, and its parts to `num_write`.
 - The reads since a PG's last write are its primary's own knowledge. `num_read` falls when another
-  OSD leads, and rises again if the first one returns before the next write. On 16 that is not so
-  in erasure-coded pools.
+  OSD leads, and rises again if the first one returns before the next write. On 16 an
+  erasure-coded PG did not always do so; here each does.
 - A split divides the counters equally among a PG and its children, which take over its version.
   The scrub that follows it, or a merge, sets the counters to 0, because scrubs count no operations.
 
@@ -96,11 +96,12 @@ def _from_now(cluster: Cluster, pool_id: int, load: Load) -> Load:
 # -- primaries ------------------------------------------------------------------------------------
 
 def note_peered(cluster: Cluster, pg: Pg) -> None:
-    """Does to the counters of a PG that has peered what its change means for them."""
+    """Changes the counters of a PG that has peered as its new primary, split or merge requires."""
     if pg.has_invalid_counters:
         pg.has_invalid_counters = False
         *counts, _ = counts_of(cluster, pg)
         count(cluster, pg, (*map(neg, counts), 0))
+        pg.left_reads = {}
         pg.unsaved_reads = -_reads(cluster, pg)[0]
     primary = cluster.map.acting_primary(pg.pgid)
     if primary != pg.primary:
@@ -114,7 +115,7 @@ def _change_primary(cluster: Cluster, pg: Pg, primary: int) -> None:
     reads, unsaved = _reads(cluster, pg)
     read, read_kb, *_, version = counts_of(cluster, pg)
     left_at, known = pg.left_reads.get(primary, (version, 0))
-    if left_at != version or (pg.erasure and cluster.release < 18):
+    if left_at != version:
         known = 0
     pg.left_reads[pg.primary] = version, unsaved
     pg.primary = primary
