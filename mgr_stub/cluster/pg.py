@@ -142,7 +142,8 @@ class Pg(PgHistory):
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
                  "report_now", "omap_reported", "partial_strays", "withheld_by",
-                 "origin", "operations", "unsaved_reads", "primary")
+                 "origin", "operations", "unsaved_reads", "primary",
+                 "has_invalid_counters", "left_reads")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -219,6 +220,11 @@ class Pg(PgHistory):
             *map(self.stat, OPERATIONS), version_number(self.stats))
         #: Its reads since its last write; less what the load had done when that began.
         self.unsaved_reads = 0
+        #: True after a split or a merge, until a scrub.
+        self.has_invalid_counters = False
+        #: OSD that led it and is still a member → number of the version then, and the reads since
+        #: the last write that it knows of.
+        self.left_reads: Dict[int, Tuple[int, int]] = {}
         #: The OSD that led it when it had peered.
         self.primary = int(self.stats.get("acting_primary", NONE))
 

@@ -239,7 +239,7 @@ class Backfill:
                 pg.reported_epoch = self.cluster.map.epoch
                 pg_reports.refresh(self.cluster, pg)
                 peering.record_interval(self.cluster, pg)
-                operations.note_primary(self.cluster, pg)
+                operations.note_peered(self.cluster, pg)
 
     # -- reactions to a new epoch --------------------------------------------------------------
 

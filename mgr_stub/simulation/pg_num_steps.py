@@ -125,7 +125,7 @@ def _split_operations(cluster: Cluster, parent: Pg, positions: List[int]) -> Non
     for number, pg in enumerate(reversed(pgs)):
         parts = [(count + number) // len(pgs) for count in counts]
         pg.operations = (*parts, version)
-        pg.unsaved_reads = 0
+        pg.has_invalid_counters = True
         pg.primary = parent.primary
 
 
@@ -166,7 +166,7 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     *counts, version = target.operations
     *added, other_version = source.operations
     target.operations = (*map(add, counts, added), max(version, other_version))
-    target.unsaved_reads = 0
+    target.has_invalid_counters = True
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

@@ -48,6 +48,7 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
 
 
 def _version(cluster: Cluster, pg: Pg, number: int) -> str:
+    """Returns the version of the PG; after writes with the epoch of its last report, not theirs."""
     if number == version_number(pg.stats):
         return str(pg.stats.get("version", "0'0"))
     return f"{reported_epoch(cluster, pg)}'{number}"
