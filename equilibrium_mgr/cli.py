@@ -56,7 +56,7 @@ class Commands:
                 sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
         """Show what clients can still write into each pool and into all of them, now and with a
         plan (without its name: the one that is executed). Options:
-        --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
+        --sort used|stored|free|planned|pgs|ops|id|name (--sort=-KEY: descending), --limit N"""
         return self._answer(format, show_df, plan, sort, limit)
 
     @read_command("equilibrium osds")
@@ -64,7 +64,7 @@ class Commands:
                   sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
         """Show how full OSDs are, will be and could be, and how many shards move, the fullest
         first: all, or those of OSDs, hosts and device classes. Options:
-        --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending), --limit N"""
+        --sort use|soon|plan|id|host|pgs|load (--sort=-KEY: descending), --limit N"""
         return self._answer(format, show_osds, what, sort, limit)
 
     @read_command("equilibrium moves")

@@ -126,6 +126,16 @@ OPTIONS: List[Dict[str, Any]] = [
                    "above the share of its lowered weight, or being drained. "
                    "Otherwise the cluster counts as balanced; from then on drift alone is followed "
                    "from 0.008 on, with few bytes. 0 takes every plan."),
+    dict(name="balance_load", type="bool", default=False,
+         desc="also make OSDs equally busy, where that makes none fuller",
+         long_desc="By what clients have read and written in the last days, three at least and "
+                   "seven at most. The column LOAD of `ceph equilibrium osds` shows it, whatever "
+                   "this option says. Once a day at most, never in an outage, and never while an "
+                   "OSD is above nearfull_ratio."),
+    dict(name="min_load_gain", type="float", default=0.1, min=0.0, max=10.0,
+         desc="gain of load below which no move is made for it",
+         long_desc="By how much the busiest OSD of a device class has to come closer to the mean "
+                   "of its class, as a ratio of that mean. Only with balance_load."),
     dict(name="begin_time", type="str", default="0000",
          desc="when automatic moves may begin each day, HHMM in the mgr's local time",
          long_desc="Automatic moves are sent from begin_time on and until before end_time. Where "
@@ -187,7 +197,7 @@ _TOGETHER = (
     ("max_moves_per_round", "max_backfills_per_osd", "max_transit_ratio", "sleep_interval"),
     ("max_backfills_per_osd", "osd_max_backfills", "osd_mclock_profile"),
     ("relieve_while_degraded", "urgent_misplaced_ratio"),
-    ("steer_recovery", "hold_placement"),
+    ("steer_recovery", "hold_placement"), ("balance_load", "min_load_gain"),
     ("aim", "min_gain", "max_upmap_items", "max_plan_seconds"),
     ("start_delay", "pg_cooldown", "max_wait"),
     ("fill_limit", "respect_weights", "min_omap_osd_size"), ("metrics_port", "metrics_addr"))
@@ -246,6 +256,8 @@ class Settings(NamedTuple):
     steer_recovery: bool
     hold_placement: bool
     min_gain: float                       # ratio
+    balance_load: bool
+    min_load_gain: float                  # ratio of the mean load
     begin_time: int                       # minute of the local day, 0 to 1440, or unreadable
     end_time: int                         # likewise
     begin_weekday: int                    # 0 is Sunday, 7 as well

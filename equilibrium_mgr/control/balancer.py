@@ -25,6 +25,7 @@ from ..execution.guards import TRANSIENT_RECHECK_SECONDS, blocked_by
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state
+from ..observation.load_ledger import LoadLedger
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
@@ -95,6 +96,7 @@ class Balancer:
                                       wake)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
+        self._loads = LoadLedger()
         self.drains = DrainControl(gateway, self._journal, clock)
         #: how an episode ends when balancing and drains have ended
         self._drain_ending = SWITCHED_OFF
@@ -320,6 +322,7 @@ class Balancer:
         self._stop_count = self._slot.stop_count
         try:
             self._plan_store.tidy()
+            self._count_operations()
             return self._decide(settings)
         finally:
             self.publish()
@@ -327,6 +330,20 @@ class Balancer:
             self._record_name()
             journal.record_learnt(self.dispatcher.to_dict())
             journal.write()
+
+    def _count_operations(self) -> None:
+        """Counts what clients have asked of pools since the last full reading of statistics."""
+        gateway = self._gateway
+        try:   # neither a round nor `off` may fail for it
+            gateway.refresh_hourly()
+            found = gateway.operations
+            if found is not None and self._loads.observe(*found):
+                gateway.pool_rates = self._loads.rates()
+                self._journal.record_loads(self._loads.to_dict())
+        except NotReady as not_ready:
+            self._log.info("operations cannot be counted: %s", not_ready)
+        except Exception:
+            self._log.exception("operations cannot be counted")
 
     def _record_name(self) -> None:
         """Records which named plan the next mgr goes on with, if any."""
@@ -340,6 +357,8 @@ class Balancer:
                 return
             now = self._clock()
             settings = self._settings()
+            self._loads.restore(self._journal.stored_loads())
+            self._gateway.pool_rates = self._loads.rates()
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)

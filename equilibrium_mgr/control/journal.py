@@ -1,7 +1,7 @@
 """The journal: the state that must outlive the process, in the key-value store, and the history.
 
 It stores which named plan is being executed, the episode, the log of changes, measured sizes and
-rejections, the drained OSDs, and the history.
+rejections, the drained OSDs, the operations of pools, and the history.
 
 An episode of balancing is stored while it lasts, so that the next mgr goes on counting. An outcome
 is a word, with a reason after it if there is one, as in 'dropped: its pool is gone'. Automatic
@@ -22,7 +22,8 @@ from ..plan.model import STEER, UNDO, ClassUsage, PgChange, typed
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
-    DRAINS, EPISODE, EXECUTION, HISTORY, MAX_LIST_BYTES, MEASURED, BufferedKvStore, KeyValueStore)
+    DRAINS, EPISODE, EXECUTION, HISTORY, LOADS, MAX_LIST_BYTES, MEASURED, BufferedKvStore,
+    KeyValueStore)
 from ..snapshot.model import Snapshot, shard_changes
 from ..undo.change_log import ChangeLog, ChangeRow
 
@@ -396,6 +397,16 @@ class Journal:
         with self._lock:
             is_known = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))
             self._store.put(MEASURED, dump if is_known else None)
+
+    def stored_loads(self) -> Mapping[str, Any]:
+        """Returns what the last mgr has recorded by `record_loads`; empty if it has not."""
+        with self._lock:
+            return self._store.read(LOADS) or {}
+
+    def record_loads(self, dump: Mapping[str, Any]) -> None:
+        """Records what clients have asked of pools, as LoadLedger.to_dict."""
+        with self._lock:
+            self._store.put(LOADS, dump)
 
     def record_drains(self, drains: Mapping[str, Any], at_once: bool) -> None:
         """Records which OSDs are drained. Stores it at once, or with the next write."""

@@ -14,6 +14,7 @@ from typing import (
 from ..execution.pending_moves import PendingMoves
 from ..execution.traffic import unseen
 from ..gateway.cluster_summary import ClusterSummary, OsdSummary, PoolSummary
+from ..plan.load import osd_loads
 from ..plan.model import ClassUsage, PgChange, Usage
 from ..plan.placement import Placement
 from ..plan.usage import (
@@ -253,6 +254,7 @@ class ClusterView(NamedTuple):
     stacked_backfills: Mapping[int, int] = {}
     copying_options: Mapping[str, Any] = {}   # of Ceph: how much an OSD copies at a time
     client_latency: Optional[ClientLatency] = None   # None: nothing of ours moves
+    loads: Mapping[int, float] = {}   # OSD id → its load; empty while none is known (plan/load.py)
 
     @property
     def usage(self) -> Usage:
@@ -385,6 +387,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
+        loads=osd_loads(snapshot),
         troubles=_troubles(snapshot, troubles))
 
 

@@ -15,6 +15,7 @@ from ..control.steering import Steered
 from ..execution.outcomes import active_rejections
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
+from ..plan.load import loads_of_sets
 from ..plan.model import Usage
 from ..snapshot import pg_states
 from ..version import VERSION
@@ -104,6 +105,12 @@ def _utilization_max(moment: _Moment) -> Figures:
 def _bound(moment: _Moment) -> Figures:
     bounds = moment.view.bounds
     return {name: bounds.get(name) for name in moment.view.classes_now}
+
+
+def _load_max(moment: _Moment) -> Figures:
+    view = moment.view
+    return {name: found.max_load
+            for name, found in loads_of_sets(view.snapshot, view.loads).items()}
 
 
 def _threshold(moment: _Moment) -> Figures:
@@ -287,6 +294,11 @@ _FAMILIES = (
         "Lowest maximum utilization of a device class that the CRUSH rules and the OSDs'"
         " sizes allow.",
         _bound, "device_class"),
+    _Family(
+        "load_max_ratio",
+        "Load of the busiest OSD of a device class by what clients read and write on average of"
+        " the last days, as a ratio of the mean.",
+        _load_max, "device_class"),
     _Family(
         "threshold_ratio",
         "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",

@@ -37,8 +37,8 @@ class KeyValueStore(Protocol):
         """Returns key → value of all keys that begin with a prefix."""
 
 
-EXECUTION, EPISODE, HISTORY, MEASURED, CHANGES, DRAINS = (
-    "execution", "episode", "history", "measured", "changes", "drains")
+EXECUTION, EPISODE, HISTORY, MEASURED, CHANGES, DRAINS, LOADS = (
+    "execution", "episode", "history", "measured", "changes", "drains", "loads")
 _VERSION = 1
 _LARGEST = 2.0 ** 63
 

@@ -14,6 +14,7 @@ from ..runtime.time_slice import give_way, piecewise
 from . import immovable_reasons as reasons
 from .immovable_reasons import Immovable
 from .in_flight import InFlightTracker, PgContext
+from .loads import pool_loads, relative_speeds
 from .model import (
     Look, Pg, PgRecord, PlacementRules, Pool, Reading, Snapshot, SnapshotPgs, UpmapItems, pg_number,
     pool_of, transfers)
@@ -183,6 +184,8 @@ class SnapshotBuilder:
             skipped=Counter(dict(sorted(skipped.items()))),
             stale_osds=reading.stale_osds.intersection(alive),
             unsettled_seconds=tracker.unsettled_seconds,
+            loads=pool_loads(reading.rates, pools, osds),
+            speeds=relative_speeds(reading.capacities, osds),
             set_names=name_sets(osds, crush, pools, pool_bytes),
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in get("pg_upmap_primaries", ())})

@@ -237,6 +237,30 @@ class Pool(NamedTuple):
         return ratio
 
 
+class PoolRates(NamedTuple):
+    """What clients ask of a pool in a second, on average of days."""
+
+    reads: float
+    writes: float
+    read_bytes: float
+    written_bytes: float
+
+
+class PoolLoad(NamedTuple):
+    """What clients ask of one mean PG of a pool: the part of its time that a device of typical
+    speed spends on it (ratio)."""
+
+    reading: float   # of each OSD that serves reads (plan/load.py)
+    writing: float   # of each OSD of the PG
+    reads: float = 0.0    # of the whole pool, operations a second
+    writes: float = 0.0   # likewise
+
+    @property
+    def operations(self) -> float:
+        """Returns the reads and writes of the whole pool in a second."""
+        return self.reads + self.writes
+
+
 class Pg(NamedTuple):
     """One placement group. Its shards belong on the OSDs of `up`; those of `acting` serve them."""
 
@@ -302,6 +326,10 @@ class Snapshot(NamedTuple):
     osd_release: str = ""                 # require_osd_release; empty if it is not known
     #: OSD, device class or CRUSH bucket → flags of its own (`ceph osd set-group`)
     group_flags: Mapping[str, FrozenSet[str]] = {}
+    #: pool id → its load, of pools that have one; empty if it is not known yet
+    loads: Mapping[int, PoolLoad] = {}
+    #: OSD id → operations that its device can do, a ratio of the median of its class; 1 if absent
+    speeds: Mapping[int, float] = {}
     #: OSD id → name of its set (snapshot/osds.py), if that is not its device class
     set_names: Mapping[int, str] = {}
 
@@ -444,6 +472,8 @@ class Reading(NamedTuple):
     sent: Mapping[str, UpmapItems] = {}
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']
+    rates: Mapping[int, PoolRates] = {}      # pool id → its rates, if known
+    capacities: Mapping[int, float] = {}     # OSD id → operations a second, if known
 
 
 #: The record of a PG that the mgr's statistics do not have.

@@ -151,7 +151,7 @@ class PgStatistics:
             stat = pg.get("stat_sum", {})
             pool = pool_of(pgid)
             counts[pool] += 1
-            if _is_unreported(pg) or (not stat and pool in holding):
+            if is_unreported(pg) or (not stat and pool in holding):
                 continue
             self._full[pgid] = (
                 _count(stat, _OBJECTS), _count(stat, _OMAP), stat.get(_OMAP_OBJECTS, -1),
@@ -176,11 +176,6 @@ class PgStatistics:
         self._transfers[pgid] = _Transfer(
             stat.get("num_bytes_recovered", 0),
             {osd: min(1.0, max(0.0, one + more)) for osd, one in uncopied.items()})
-
-    @property
-    def is_complete(self) -> bool:
-        """Returns True if the last full reading had the statistics of every PG."""
-        return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Reports, pool_stats: PoolStats, moving: OsdSets,
                 up_sets: OsdSets) -> Mapping[str, PgRecord]:
@@ -332,11 +327,11 @@ def _is_running(state: str) -> bool:
     return BACKFILLING in state or RECOVERING in state
 
 
-def _is_unreported(pg: Mapping[str, Any]) -> bool:
+def is_unreported(pg: Mapping[str, Any]) -> bool:
     """Returns True while the mgr knows the PG from the osdmap only."""
     return UNKNOWN in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
 
 
 def _is_silent(pg: Mapping[str, Any]) -> bool:
     """Returns True if nobody knows more of a PG than that it exists."""
-    return CLEAN not in pg.get("state", "") and _is_unreported(pg)
+    return CLEAN not in pg.get("state", "") and is_unreported(pg)

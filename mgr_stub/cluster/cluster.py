@@ -13,6 +13,7 @@ from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, up_from_mapping
 from ..osdmap.upmap import Items, Mapping, apply_items, with_primary, with_primary_first
 from .log_recovery import log_length
+from .load import Counts, Load
 from .pg import Pg
 from .raw_mapping import RawMapping, Topology
 from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes, ShardRatios
@@ -76,6 +77,10 @@ class Cluster:
     on_shard_left: Optional[Callable[[int, int, ShardBytes, int], None]] = None
     #: Bytes of metadata that an object costs on each OSD that has a shard of it.
     metadata_per_object: float = 0.0
+    #: Pool id → what its clients do all the time, and what has been counted in addition to the
+    #: counters in the state file and to that (operations.py).
+    loads: Dict[int, Load] = field(default_factory=dict)
+    operations: Dict[int, Counts] = field(default_factory=dict)
     raw_mapping: RawMapping = field(default_factory=RawMapping)
     #: Sums of each pool as if all PGs were clean, kept until PGs or their bytes change; filled by
     #: simulation/statistics.py.

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..crush.hashes import NONE
 from ..osdmap.upmap import Mapping
-from .pg import Pg
+from .pg import Pg, version_number
 
 #: Writes that a member may lack and still serve at once (osd_async_recovery_min_cost).
 ASYNC_MIN_COST = 100
@@ -43,7 +43,7 @@ def writes_in_log(stats: Dict[str, Any], length: int) -> Optional[int]:
     if start is not None:
         if start != "0'0":
             return None
-        return int(str(stats.get("version", "0'0")).partition("'")[2] or 0)
+        return version_number(stats)
     sums = stats.get("stat_sum", {})
     writes = max(int(sums.get("num_write", 0)), int(sums.get("num_objects", 0)),
                  int(sums.get("num_bytes", 0)) // _DEFAULT_WRITE_BYTES)

@@ -19,6 +19,9 @@ _MOVABLE_STATES = {"active", "clean", "remapped", "backfilling", "backfill_wait"
 _HEALABLE_STATES = _MOVABLE_STATES | {"undersized", "degraded", "peered", "recovering",
                                       "recovery_wait"}
 
+#: Counters of client operations in stat_sum.
+OPERATIONS = ("num_read", "num_read_kb", "num_write", "num_write_kb")
+
 #: A shard by position (0 in replicated pools) and OSD.
 Place = Tuple[int, int]
 
@@ -27,6 +30,11 @@ def pg_order(pgid: str) -> Tuple[int, int]:
     """Returns (pool, position) of a PG id, e.g. (2, 31) of `2.1f`; ValueError if it is none."""
     pool, _, position = pgid.partition(".")
     return int(pool), int(position, 16)
+
+
+def version_number(stats: Dict[str, Any]) -> int:
+    """Returns the number of modifying operations that the version in a pg_stats[] record has."""
+    return int(str(stats.get("version", "0'0")).partition("'")[2] or 0)
 
 
 class Transfer:
@@ -134,7 +142,8 @@ class Pg(PgHistory):
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
                  "report_now", "omap_reported", "partial_strays", "withheld_by",
-                 "origin")
+                 "origin", "operations", "unsaved_reads", "primary",
+                 "has_invalid_counters", "left_reads")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -151,6 +160,7 @@ class Pg(PgHistory):
         self._init_mapping()
         self._init_data()
         self._init_reports()
+        self._init_operations()
 
     def _init_mapping(self) -> None:
         self.raw: Optional[Mapping] = None
@@ -203,6 +213,20 @@ class Pg(PgHistory):
         self.waiting_report: Optional[Tuple[bool, Any]] = None
         #: The same of a PG that copies or peers, and the moment of it.
         self.report_now: Optional[Tuple[Tuple[float, int, int], Any]] = None
+
+    def _init_operations(self) -> None:
+        #: OPERATIONS and the number of its version, without what its pool's load has done.
+        self.operations: Tuple[int, ...] = (
+            *map(self.stat, OPERATIONS), version_number(self.stats))
+        #: Its reads since its last write; less what the load had done when that began.
+        self.unsaved_reads = 0
+        #: True after a split or a merge, until a scrub.
+        self.has_invalid_counters = False
+        #: OSD that led it and is still a member → number of the version then, and the reads since
+        #: the last write that it knows of.
+        self.left_reads: Dict[int, Tuple[int, int]] = {}
+        #: The OSD that led it when it had peered.
+        self.primary = int(self.stats.get("acting_primary", NONE))
 
     def forget_reports(self) -> None:
         """Drops the cached records; to be called before the PG changes."""

@@ -44,6 +44,28 @@ def parse_ratio(word: str) -> float:
     return value
 
 
+def parse_amount(word: str) -> float:
+    """Returns a number, 0 or more."""
+    value = parse_number(word)
+    if value < 0.0:
+        raise invalid(f"{word} is below 0")
+    return value
+
+
+def parse_hours(word: str) -> List[float]:
+    """Returns a factor for each hour of the day: that of `22-4:3` from 22 to 4 h, 1 else."""
+    hours, _, factor = word.partition(":")
+    first, _, end = hours.partition("-")
+    if not (first.isdigit() and end.isdigit() and factor):
+        raise invalid(f"'{word}' is not hours of the day with a factor, such as 22-4:3")
+    begin = int(first)
+    length = (int(end) - begin) % 24
+    factors = [1.0] * 24
+    for hour in range(begin, begin + length):
+        factors[hour % 24] = parse_amount(factor)
+    return factors
+
+
 def parse_size(word: str) -> int:
     """Bytes, in Ceph's units: `4096`, `10G`, `1TiB`."""
     try:

@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import mul
 from typing import Any, Callable, Dict, List
 
 from ..clock import parse_span
+from ..cluster import operations
+from ..cluster.load import Load, Rhythm
 from ..errors import invalid
 from ..events import (
     cluster_events, omap_events, osd_events, pool_events as shard_events, pool_events)
 from ..simulation.deletion import set_span
 from ..simulation.simulation import Simulation
 from .sim_arguments import (
-    command, exact_words, parse_number, parse_on_off, parse_osd, parse_rate, parse_ratio,
-    parse_size, parse_whole, split_options)
+    command, exact_words, parse_amount, parse_hours, parse_number, parse_on_off, parse_osd,
+    parse_rate, parse_ratio, parse_size, parse_whole, split_options)
 
 Command = Callable[[Simulation, List[str]], str]
 
@@ -40,6 +43,33 @@ def _pool_create(simulation: Simulation, words: List[str]) -> str:
     pool_id = pool_events.create_pool(
         simulation, name, pg_num, size, data_chunks, named.get("rule"))
     return f"created pool '{name}' with the id {pool_id}"
+
+
+#: Options of `load`, and what they are by default.
+_LOAD_OPTIONS = {"parts": "1", "day": "0-0:1", "backup": "0-0:1", "weekend": "1"}
+
+
+def _load(simulation: Simulation, words: List[str]) -> str:
+    usage = ("load POOL READS/s WRITES/s [READ_KB WRITE_KB] [parts=N] [day=HH-HH:FACTOR]"
+             " [backup=HH-HH:FACTOR] [weekend=FACTOR]")
+    plain, named = split_options(words, list(_LOAD_OPTIONS))
+    if len(plain) == 3:
+        plain += ["4", "4"]
+    name, *amounts = exact_words(plain, 5, usage)
+    options = {**_LOAD_OPTIONS, **named}
+    weekend = parse_amount(options["weekend"])
+    day = parse_hours(options["day"])
+    with_backup = map(mul, day, parse_hours(options["backup"]))
+    reads, writes, read_kb, write_kb = map(parse_amount, amounts)
+    load = Load(reads, writes, read_kb, write_kb, parse_whole(options["parts"]),
+                _weekly(list(with_backup), weekend), _weekly(day, weekend))
+    operations.set_load(simulation.cluster, pool_events.pool_id_of(simulation, name), load)
+    return ""
+
+
+def _weekly(day: List[float], weekend: float) -> Rhythm:
+    """Returns the rhythm of the factors of a day, which Saturday and Sunday multiply by another."""
+    return Rhythm([*day * 5, *[factor * weekend for factor in day] * 2])
 
 
 def _osd_allocation(simulation: Simulation, words: List[str]) -> str:
@@ -137,5 +167,6 @@ COMMANDS: Dict[str, Command] = {
     "osd allocation": _osd_allocation,
     "backfill rate": _backfill_rate,
     "host add": _host_add,
+    "load": _load,
     "pool create": _pool_create,
 }

@@ -40,6 +40,12 @@ sim stretch off|healthy|degraded|recovering
                                   what the osdmap says of a cluster of two sites
 sim write|delete POOL SIZE        by clients, at once
 sim grow POOL SIZE/SPAN           by clients, all the time: 10G/1h; 0 stops
+sim load POOL READS/s WRITES/s [READ_KB WRITE_KB] [parts=N] [day=HH-HH:FACTOR]
+         [backup=HH-HH:FACTOR] [weekend=FACTOR]
+                                  operations of clients all the time, 4 KiB each if not said; 0 0
+                                  stops. They are counted and change no bytes. From HH to HH h UTC
+                                  `day` multiplies the rates, `backup` those of reads; `weekend`
+                                  does on Saturday and Sunday. A write is N of num_write
 sim osd allocation RATIO N... [pool=NAME]
                                   OSDs allocate so many bytes for each that they store
 sim pool optimize NAME CHUNK      allow_ec_optimizations: shards differ in size by position

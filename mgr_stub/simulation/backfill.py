@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from ..cluster import peering, pg_reports
+from ..cluster import operations, peering, pg_reports
 from ..cluster.cluster import Cluster, Peering
 from ..cluster.pg import Pg, Transfer, pg_order
 from ..cluster.pg_state import priority_of
@@ -239,6 +239,7 @@ class Backfill:
                 pg.reported_epoch = self.cluster.map.epoch
                 pg_reports.refresh(self.cluster, pg)
                 peering.record_interval(self.cluster, pg)
+                operations.note_peered(self.cluster, pg)
 
     # -- reactions to a new epoch --------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from itertools import compress
 from operator import is_not
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from ..cluster import pg_reports
+from ..cluster import operations, pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.shard_copies import account_copied, mark_missed_writes
@@ -139,6 +139,7 @@ class ClientLoad(Timer):
             objects = -pg.num_objects
         pg.num_objects += objects
         writes = max(1, abs(objects))
+        operations.count_writes(cluster, pg, writes, max(0, change) >> 10)
         pg.written = pg.written[0] + writes, pg.written[1] + max(0, change)
         if pg.writes is not None:
             pg.writes += writes

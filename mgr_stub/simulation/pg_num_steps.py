@@ -9,9 +9,10 @@ Creating, splitting and merging PGs when pg_num changes.
 from __future__ import annotations
 
 import json
+from operator import add
 from typing import Any, Callable, Dict, List, Optional, Set
 
-from ..cluster import pg_reports
+from ..cluster import operations, pg_reports
 from ..cluster.pg_reports import CLEAN, PREMERGE
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
@@ -35,6 +36,7 @@ def change_pg_num(cluster: Cluster, pool_id: int, before: int, after: int) -> Se
     cluster.invalidate_sums()
     if before == 0:
         return _create(cluster, pool_id, after)
+    operations.settle(cluster, pool_id)
     if after > before:
         return _split(cluster, pool_id, before, after)
     touched: Set[str] = set()
@@ -106,6 +108,7 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         cluster.pgs[pgid] = child
         update_num_pgs(cluster, set(), cluster.members(child))
         touched.add(pgid)
+    _split_operations(cluster, parent, positions)
     parent.log_entries = parent.log_entries * own // total
     for child in (cluster.pgs[pgid] for pgid in touched - {parent.pgid}):
         parent.shard = parent.shard.minus(child.shard)
@@ -113,6 +116,17 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
                          for place, there in parent.strays.items()}
         # rounding remainders stay with the parent
     return touched
+
+
+def _split_operations(cluster: Cluster, parent: Pg, positions: List[int]) -> None:
+    """Divides the counters of a PG among it and its children; they have its version."""
+    *counts, version = parent.operations
+    pgs = [parent, *(cluster.pgs[f"{parent.pool_id}.{one:x}"] for one in positions)]
+    for number, pg in enumerate(reversed(pgs)):
+        parts = [(count + number) // len(pgs) for count in counts]
+        pg.operations = (*parts, version)
+        pg.has_invalid_counters = True
+        pg.primary = parent.primary
 
 
 #: Figures of a PG that a split divides.
@@ -149,6 +163,10 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
         target.writes = None
     target.log_entries = 0
     target.short_logs, target.left_at = frozenset(), {}
+    *counts, version = target.operations
+    *added, other_version = source.operations
+    target.operations = (*map(add, counts, added), max(version, other_version))
+    target.has_invalid_counters = True
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
 
-from ..cluster import pg_reports
+from ..cluster import operations, pg_reports
 from ..cluster.cluster import Cluster
-from ..cluster.pg import Pg
+from ..cluster.pg import OPERATIONS, Pg
 from ..cluster.usage import share
 from . import statistics
 from .client_load import Noise
@@ -41,7 +41,7 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
         return {**value, "osd_stats": _of_osds(value["osd_stats"], silent),
                 "pool_statfs": _of_osds(value["pool_statfs"], silent)}
     if name == "pool_stats":
-        return {**value, "pool_stats": [_pool(record, unknown.values())
+        return {**value, "pool_stats": [_pool(cluster, record, unknown.values())
                                         for record in value["pool_stats"]]}
     if name == "pg_status" and unknown:
         return _status(value, cluster, list(unknown.values()))
@@ -55,6 +55,7 @@ def _pg_record(record: Mapping[str, Any], unknown: Mapping[str, Pg]) -> Mapping[
         **record,
         "state": _UNKNOWN,
         "reported_epoch": 0,
+        "version": "0'0",
         "up": [],
         "acting": [],
         "up_primary": -1,
@@ -66,12 +67,13 @@ def _of_osds(records: List[Dict[str, Any]], silent: FrozenSet[int]) -> List[Dict
     return [record for record in records if record["osd"] not in silent]
 
 
-def _pool(record: Mapping[str, Any], unknown: Iterable[Pg]) -> Dict[str, Any]:
+def _pool(cluster: Cluster, record: Mapping[str, Any], unknown: Iterable[Pg]) -> Dict[str, Any]:
     sums = dict(record["stat_sum"])
     for pg in unknown:
         if pg.pool_id == int(record["poolid"]):
+            done = operations.counts_of(cluster, pg)
             for key, amount in (("num_bytes", pg.num_bytes), ("num_objects", pg.num_objects),
-                                ("num_object_copies", pg.num_copies)):
+                                ("num_object_copies", pg.num_copies), *zip(OPERATIONS, done)):
                 sums[key] = max(0, sums.get(key, 0) - amount)
     return {**record, "stat_sum": sums}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..cluster import peering, pg_reports
+from ..cluster import operations, peering, pg_reports
 from ..cluster.cluster import Cluster, PoolSums
-from ..cluster.pg import Pg
+from ..cluster.pg import OPERATIONS, Pg, version_number
 from ..cluster.pg_reports import CLEAN
 from ..cluster.usage import OsdUsage, share
 from ..crush.hashes import NONE
@@ -27,7 +27,9 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     up = cluster.map.up.get(pg.pgid, ())
     acting = cluster.map.acting(pg.pgid)
     state, counts = pg_reports.reported(cluster, pg)
-    sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
+    done = operations.counts_of(cluster, pg)
+    sums = {**pg.stats.get("stat_sum", {}), **dict(zip(OPERATIONS, done)),
+            "num_bytes": pg.num_bytes,
             "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_reported,
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
@@ -38,10 +40,18 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     if blockers or "blocked_by" in pg.stats:
         blocked["blocked_by"] = blockers
     return {**pg.stats, **_locations(cluster, pg, state), **blocked,
+            "version": _version(cluster, pg, done[-1]),
             "state": state, "up": list(up), "acting": list(acting),
             "up_primary": cluster.map.up_primary(pg.pgid),
             "acting_primary": cluster.map.acting_primary(pg.pgid),
             "reported_epoch": reported_epoch(cluster, pg), "stat_sum": sums}
+
+
+def _version(cluster: Cluster, pg: Pg, number: int) -> str:
+    """Returns the version of the PG; after writes with the epoch of its last report, not theirs."""
+    if number == version_number(pg.stats):
+        return str(pg.stats.get("version", "0'0"))
+    return f"{reported_epoch(cluster, pg)}'{number}"
 
 
 def _locations(cluster: Cluster, pg: Pg, state: str) -> Dict[str, Any]:
@@ -81,7 +91,7 @@ def pg_stats(cluster: Cluster) -> List[Dict[str, Any]]:
     shown: List[Dict[str, Any]] = []
     for pgid, pg in cluster.pgs.items():
         record = pg.stats_record
-        if record is None or pgid in unclean:
+        if record is None or pgid in unclean or pg.pool_id in cluster.loads:
             record = pg_stat(cluster, pg)
             # not cached for unmovable PGs: their acting sets depend on the OSDs that are up
             if pg.movable:
@@ -169,13 +179,15 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
         undeleted[pool_id] = undeleted.get(pool_id, 0) + count
     for pool_id, sums in pool_sums(cluster).items():
         record = from_file.get(pool_id, {})
+        at_start = record.get("stat_sum", {})
         stored = {**record.get("store_stats", {}), **held.get(pool_id, {})}
         if stored.get("allocated") and pool_id not in held:
             stored["allocated"] += undeleted.get(pool_id, 0)
         stored["omap_allocated"] = omap.stored(cluster, pool_id)
         shown.append({**record, "poolid": pool_id,
                       "num_pg": int(cluster.map.pools[pool_id]["pg_num"]),
-                      "stat_sum": {**record.get("stat_sum", {}), **sums.stat_sum},
+                      "stat_sum": {**at_start, **sums.stat_sum,
+                                   **operations.of_pool(cluster, pool_id, at_start)},
                       "store_stats": stored})
     return shown
 

@@ -69,6 +69,7 @@ class FakeMgr:
         self.sent: List[Dict[str, Any]] = []
         self.answer: Callable[[Any], None] = lambda result: None
         self.monitor_answers = True
+        self.config = "[]"
 
     def count(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -115,6 +116,8 @@ class FakeMgr:
         osd_map = self.cluster.osd_map()
         if prefix == "osd get-require-min-compat-client":
             return f"{osd_map['require_min_compat_client']}\n"
+        if prefix == "config dump":
+            return self.config
         assert prefix == "osd stat", prefix
         stat = f"4 osds: 4 up (since 5m), 4 in (since 6m); epoch: e{osd_map['epoch']}\n"
         flags = osd_map["flags"]

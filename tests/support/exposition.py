@@ -13,6 +13,7 @@ _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
 _FAMILIES = """
 utilization_max_ratio device_class
 bound_ratio device_class
+load_max_ratio device_class
 threshold_ratio threshold
 state state
 active

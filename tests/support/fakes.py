@@ -17,7 +17,7 @@ from equilibrium_mgr.plan.options import PgShardLimits
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import PlanService
 from equilibrium_mgr.settings import Settings, read_settings
-from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
+from equilibrium_mgr.snapshot.model import PoolRates, Snapshot, UpmapItems
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 LOG = logging.getLogger("test")
@@ -101,6 +101,8 @@ class FakeGateway:
         self.measured: Optional[Mapping[int, float]] = None
         self.drained: Optional[FrozenSet[int]] = None
         self.sent_before: Mapping[str, UpmapItems] = {}
+        self.pool_rates: Mapping[int, PoolRates] = {}
+        self.operations: Any = None
         self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_placement_check: Callable[[], None] = lambda: None
@@ -115,6 +117,9 @@ class FakeGateway:
 
     def ceph_version(self) -> str:
         return "ceph version 18.2.7 reef"
+
+    def refresh_hourly(self) -> None:
+        """As without counters."""
 
     def snapshot(self) -> Snapshot:
         self.full_readings += 1

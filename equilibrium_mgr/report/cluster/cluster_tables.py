@@ -24,6 +24,13 @@ def format_known(count: Optional[float]) -> str:
     return format_bytes(count)
 
 
+def format_figure(figure: Optional[float], digits: int) -> str:
+    """Formats a figure with so many decimals; `-` if it is not known."""
+    if figure is None:
+        return "-"
+    return f"{figure:.{digits}f}"
+
+
 def format_osd(osd: int) -> str:
     """Returns 'osd.3'."""
     return f"osd.{osd}"
@@ -153,9 +160,11 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     `stored`, `percent_used` and `max_avail` are Ceph's figures, in Ceph's words. `free_bytes`: what
     clients can still write into this pool alone before its first OSD is at full_ratio, with the
     current placement. `planned_`: the same by the `planned` usage; None without it.
-    `best_free_bytes`: no placement has more.
+    `best_free_bytes`: no placement has more. `reads_per_second`, `writes_per_second` and their sum:
+    operations of clients on average of the last days, None if they are not known.
     """
     bounds: Mapping[int, PoolSpaceBound] = {}
+    loads = view.snapshot.loads
     if view.utilization_bounds is not None:
         bounds = view.utilization_bounds.pool_space
     planned_pools: Mapping[str, PoolSpace] = {}
@@ -175,7 +184,10 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "max_avail": ceph.max_avail,
             **pool_figures("", now.pools.get(pool.name)),
             **pool_figures("planned_", planned_pools.get(pool.name)),
-            "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None)}
+            "best_free_bytes": getattr(bounds.get(pool.id), "free_bytes", None),
+            "reads_per_second": getattr(loads.get(pool.id), "reads", None),
+            "writes_per_second": getattr(loads.get(pool.id), "writes", None),
+            "operations_per_second": getattr(loads.get(pool.id), "operations", None)}
         rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
@@ -187,8 +199,13 @@ def pool_figures(prefix: str, space: Optional[PoolSpace]) -> Row:
 
 
 def pool_table(rows: Sequence[Row]) -> Table:
-    """Returns one line for each of the `pool_rows`."""
-    return _POOL_HEAD, cells_of(rows, _POOL_COLUMNS)
+    """Returns one line for each of the `pool_rows`; with operations if any are known."""
+    cells = cells_of(rows, _POOL_COLUMNS)
+    if all(row["operations_per_second"] is None for row in rows):
+        return _POOL_HEAD, cells
+    for row, line in zip(rows, cells):
+        line.append(format_figure(row["operations_per_second"], 0))
+    return f"{_POOL_HEAD}|OP/S", cells
 
 
 def room_lines(now: Optional[Mapping[str, Any]], planned: Optional[Mapping[str, Any]],

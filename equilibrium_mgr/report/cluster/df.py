@@ -16,6 +16,7 @@ SORT_KEYS: SortKeys = {
     "free": itemgetter("free_bytes"),
     "planned": itemgetter("planned_free_bytes"),
     "pgs": itemgetter("pg_num"),
+    "ops": itemgetter("operations_per_second"),
     "id": itemgetter("id"),
     "name": itemgetter("name")}
 

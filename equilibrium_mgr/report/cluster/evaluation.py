@@ -10,6 +10,7 @@ from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
+from ...plan.load import SetLoad, loads_after, loads_of_sets
 from ...plan.model import BALANCE, PgChange, Plan
 from ...plan.placement import Placement
 from ...planner.bound.demand import Cut, least_moved_bytes
@@ -116,7 +117,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
         arrived = soon_room
         prefix = "soon_"
     pools = pool_rows(view, look.space, usage, None)
-    classes = _with_histograms(view, class_rows(view, planned), later)
+    classes = _class_rows(view, planned, later, None)
     data = {
         **look.to_json(),
         "room": room_json(usage.room),
@@ -154,7 +155,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     planned = view.planned(plan.changes)
     usage = planned.usage()
     pools = pool_rows(view, look.space, now, usage)
-    classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
+    classes = _class_rows(view, planned.used, planned.used, planned.changes.values())
     near_classes = distances(view, plan, planned, classes)
     certificates = None
     if bounds is not None and plan.kind == BALANCE:
@@ -279,6 +280,14 @@ def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
     return max([math.ceil(count / most) for count, most in limits if most])
 
 
+def _class_rows(view: ClusterView, planned: Optional[Mapping[int, int]],
+                later: Optional[Mapping[int, int]],
+                changes: Optional[Collection[PgChange]]) -> List[Row]:
+    """Returns the rows of classes with all that `eval` shows of them."""
+    rows = _with_histograms(view, class_rows(view, planned), later)
+    return _with_loads(view, rows, changes)
+
+
 def _with_histograms(view: ClusterView, classes: Sequence[Row],
                      later: Optional[Mapping[int, int]]) -> List[Row]:
     """Returns the rows of classes, each with a histogram of the utilization of its OSDs: now, and
@@ -288,6 +297,42 @@ def _with_histograms(view: ClusterView, classes: Sequence[Row],
     osds_of = grouped((snapshot.set_of(osd.id), osd) for osd in counted)
     return [{**row, "histogram": _histogram(view, row, osds_of[row["device_class"]], later)}
             for row in classes]
+
+
+def _with_loads(view: ClusterView, classes: Sequence[Row],
+                changes: Optional[Collection[PgChange]]) -> List[Row]:
+    """Returns the rows of classes with the load of the busiest OSD as a ratio of the mean: now, and
+    after `changes` if there are any to compare. None if it is not known."""
+    snapshot = view.snapshot
+    now = loads_of_sets(snapshot, view.loads)
+    planned: Mapping[str, SetLoad] = {}
+    if now and changes is not None:
+        planned = loads_of_sets(snapshot, loads_after(snapshot, view.loads, changes))
+    rows: List[Row] = []
+    for row in classes:
+        name = row["device_class"]
+        rows.append({
+            **row, **_load_figures("", now.get(name)),
+            **_load_figures("planned_", planned.get(name))})
+    return rows
+
+
+def _load_figures(prefix: str, load: Optional[SetLoad]) -> Row:
+    return {f"{prefix}{key}": getattr(load, key, None) for key in ("max_load", "busiest_osd")}
+
+
+def _load_lines(row: Row) -> List[str]:
+    """Says how busy the busiest OSD of a class is; nothing if that is not known."""
+    if row["max_load"] is None:
+        return []
+    line = f"  load of the busiest OSD: {_busiest(row, '')}"
+    if row["planned_max_load"] is not None:
+        line += f" -> {_busiest(row, 'planned_')}"
+    return [f"{line} times the mean"]
+
+
+def _busiest(row: Row, prefix: str) -> str:
+    return f"{row[f'{prefix}max_load']:.2f} (osd.{row[f'{prefix}busiest_osd']})"
 
 
 def _histogram(view: ClusterView, row: Row, osds: Sequence[Osd],
@@ -338,7 +383,7 @@ def _class_parts(classes: Sequence[Row], when: str, later: Optional[str],
                 highest += f" (bound {format_percent(bound)})"
             lines.append(f"  max {highest}  stddev {_change(row, later, 'stddev')}"
                          f"  min {_change(row, later, 'min_utilization')}")
-        parts.append(lines + proven.get(name, []))
+        parts.append(lines + _load_lines(row) + proven.get(name, []))
     return parts
 
 

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
 
 from ...observation.cluster_view import ClusterView
+from ...plan.load import load_ratio, loads_of_sets
 from ...plan.model import PgChange
 from ...plan.options import osds_named
 from ...runtime.formatting import format_bytes, format_percent, wrap
@@ -14,7 +15,7 @@ from ...runtime.time_slice import grouped
 from ...snapshot.model import Osd, Snapshot
 from ..answer import (
     CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
-from .cluster_tables import Columns, age_json, age_line, cells_of, text_of
+from .cluster_tables import Columns, age_json, age_line, cells_of, format_figure, text_of
 from .evaluation import Look
 
 #: Keys of `--sort`.
@@ -24,7 +25,8 @@ SORT_KEYS: SortKeys = {
     "plan": itemgetter("planned_utilization"),
     "id": itemgetter("id"),
     "host": itemgetter("host", "id"),
-    "pgs": itemgetter("pgs")}
+    "pgs": itemgetter("pgs"),
+    "load": itemgetter("load")}
 _KIB = 1 << 10
 
 
@@ -33,7 +35,7 @@ def _whole_kib(count: int) -> str:
     return format_bytes(count // _KIB * _KIB)
 
 
-_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
+_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS"
 _COLUMNS: Columns = {
     "id": str,
     "device_class": str,
@@ -59,10 +61,15 @@ def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
         rows = [row for row in rows if row["id"] in found]
     shown = limited_rows(sorted_rows(rows, sort or "-use", SORT_KEYS), limit)
     cells = cells_of(shown, _COLUMNS)
+    head = _HEAD
+    if view.loads:
+        head += "|LOAD"
     for row, line in zip(shown, cells):
+        if view.loads:
+            line.append(format_figure(row["load"], 2))
         line.append(f"{row['moving_in']}+{row['waiting_in']}")
         line.append(f"{row['moving_out']}+{row['waiting_out']}")
-    lines = [render_table(_HEAD, cells)]
+    lines = [render_table(f"{head}|IN|OUT", cells)]
     lines.append(rest_line(len(shown), len(rows), "OSD"))
     lines += _status_lines(shown)
     lines.append(f"{age_line(view, age)}; IN and OUT: shards moving + waiting")
@@ -75,8 +82,8 @@ def _rows(view: ClusterView, wanted: Optional[Collection[PgChange]]) -> List[Row
     Utilizations are ratios. `pgs`, `size_bytes`, `used_bytes` and `utilization` are current; the
     last three are None for an OSD without statistics. `soon_`: after everything in flight has
     arrived. `planned_`: after the `wanted` changes as well; None without `wanted`. `best_`: in the
-    most even placement that the rules allow. `moving_`: shards in flight. `waiting_`: shards of the
-    wanted changes.
+    most even placement that the rules allow. `load`: as a ratio of the mean of its OSD set, None if
+    it is not known. `moving_`: shards in flight. `waiting_`: shards of the wanted changes.
     """
     planned: Mapping[int, int] = {}
     best: Mapping[int, float] = {}
@@ -85,9 +92,11 @@ def _rows(view: ClusterView, wanted: Optional[Collection[PgChange]]) -> List[Row
     if view.utilization_bounds is not None:
         best = view.utilization_bounds.utilizations
     counts = _shard_counts(view, wanted or ())
+    sets = loads_of_sets(view.snapshot, view.loads)
     rows: List[Row] = []
     for number, osd in sorted(view.snapshot.osds.items()):
         row = _row(view, osd)
+        row["load"] = load_ratio(view.snapshot, view.loads, sets, number)
         row["planned_utilization"] = _utilization(osd, planned.get(number))
         row["best_utilization"] = best.get(number)
         row.update({key: count[number] for key, count in counts.items()})

@@ -11,6 +11,7 @@ from ...control.status import BalancerStatus
 from ...execution.outcomes import Items
 from ...execution.size_check import sentence
 from ...observation.cluster_view import ClusterView
+from ...plan.load import load_ratio, loads_of_sets, pools_on
 from ...plan.model import PoolSpace
 from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
 from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, PoolSpaceBound
@@ -27,6 +28,8 @@ Facts = Tuple[Dict[str, Any], List[str]]
 
 #: Device classes, hosts, pools and the like that a sentence names; it counts the rest.
 _NAMES_SHOWN = 5
+#: Pools that cause less of an OSD's load, a ratio, are not named.
+_LEAST_PART = 0.05
 #: Bytes that belong to no PG are named if they are most of an OSD's used bytes, and these are more
 #: than this ratio of its size.
 _NOBODYS = 0.05
@@ -72,11 +75,33 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     if osd_set is not None:
         data.update({"set": set_json(osd_set), "bound": osd_set.bound})
         sentences.append(describe_bound(osd_set, snapshot))
+    load, said = _load(number, view)
+    data.update(load)
+    sentences += said
     limited = [name for name, space in view.usage_now().pools.items()
                if space.limiting_osd == number and space.stored_bytes > 0]
     if limited:
         sentences.append(f"it limits the free space of pools: {', '.join(limited)}")
     return data, sentences
+
+
+def _load(number: int, view: ClusterView) -> Facts:
+    """Returns how busy clients keep an OSD, and by which pools; None and nothing if that is not
+    known."""
+    snapshot = view.snapshot
+    sets = loads_of_sets(snapshot, view.loads)
+    ratio = load_ratio(snapshot, view.loads, sets, number)
+    if ratio is None:
+        return {"load": None, "load_pools": None}, []
+    pools = {snapshot.pools[pool].name: part
+             for pool, part in pools_on(snapshot, number).items()}
+    word = "load"
+    if sets[snapshot.set_of(number)].busiest_osd == number:
+        word = "busiest"
+    shown = [f"{name} {100.0 * part:.0f}%" for name, part in pools.items()
+             if part >= _LEAST_PART]
+    return {"load": ratio, "load_pools": pools}, [
+        f"{word}: {ratio:.2f} times the mean; pools {named(shown, _NAMES_SHOWN)}"]
 
 
 def _use_of_space(osd: Osd) -> List[str]:
