@@ -334,14 +334,12 @@ class Balancer:
     def _count_operations(self) -> None:
         """Counts what clients have asked of pools since the last full reading of statistics."""
         gateway = self._gateway
+        found = gateway.operations
         try:   # neither a round nor `off` may fail for it
-            gateway.refresh_hourly()
-            found = gateway.operations
             if found is not None and self._loads.observe(*found):
                 gateway.pool_rates = self._loads.rates()
+                gateway.read_capacities()
                 self._journal.record_loads(self._loads.to_dict())
-        except NotReady as not_ready:
-            self._log.info("operations cannot be counted: %s", not_ready)
         except Exception:
             self._log.exception("operations cannot be counted")
 

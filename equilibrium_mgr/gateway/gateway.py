@@ -42,8 +42,13 @@ _ANSWER_SECONDS = 5.0
 _OP_LATENCY = "osd.op_latency"
 #: The most OSDs whose osd_max_backfills is read: operators set it for all OSDs of a kind.
 _OSDS_ASKED = 5
-#: Seconds between two readings of all statistics of every PG.
+#: Seconds between two readings of all statistics of every PG: at least, and at most. The longer
+#: time holds while no pool has changed and no statistics are missing.
 _FULL_STATISTICS_SECONDS = 3600.0
+_LONGEST_STATISTICS_SECONDS = 86_400.0
+#: A pool has changed if its objects or omap differ by more than this ratio from the last full
+#: reading.
+_CHANGED_RATIO = 0.01
 _GIB = 1 << 30
 #: Items between two calls of `give_way`: about a millisecond. Each PG is mapped alone: all PGs of a
 #: large pool take milliseconds, and other modules' commands need the interpreter's lock often.
@@ -65,6 +70,9 @@ _SHAPES: Dict[str, Tuple[str, Sequence[str]]] = {
 
 Osds = Tuple[int, ...]
 OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
+
+#: pool id → (PGs, objects, omap bytes)
+_PoolTotals = Dict[int, Tuple[int, ...]]
 
 
 class NotReady(RuntimeError):
@@ -96,7 +104,8 @@ class Gateway:
         self._lock = threading.Lock()   # held while a snapshot is read and built
         self._settings = settings
         self._statistics = PgStatistics()
-        self._hour_from: Optional[float] = None   # the last full reading, or the first round
+        self._statistics_read_at: Optional[float] = None
+        self._statistics_totals: _PoolTotals = {}
         #: (when, pool id → counters) of the last full reading; None before the first
         self.operations: Optional[Tuple[float, Mapping[int, PoolCounters]]] = None
         self._capacities: Mapping[int, float] = {}   # OSD id → operations a second
@@ -485,8 +494,7 @@ class Gateway:
             self._maps = read_osd_map(osdmap)
         osd_map, crush, up, acting = self._maps
         pool_stats = self._pool_statistics()
-        if self.operations is None or not self._is_within_hour():
-            self._read_statistics(pool_stats)
+        self._refresh_statistics(pool_stats)
         records = self._statistics.records(pgs, pool_stats, acting, up)
         held: List[Any] = [*pgs.values(), *pgs]
         del pgs, progress
@@ -528,33 +536,34 @@ class Gateway:
         self._pool_rows = {pool: known[pool] for pool in pools if pool in known}
         return list(self._pool_rows.values())
 
-    def refresh_hourly(self) -> None:
-        """Reads all statistics of every PG, and the capacities of OSDs, if the last reading is an
-        hour old. So operations are counted by the hour, even if no snapshot is needed.
-
-        Leaves the first reading to the first snapshot, for an hour: PGs have to report first. Waits
-        for a monitor, so only the serve thread may call it. Raises NotReady.
-        """
-        if self._hour_from is None:
-            self._hour_from = self._clock()
-        with self._lock:
-            if self._is_within_hour():
+    def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
+        """Reads all statistics of every PG at first and once a day; within the day, at most once an
+        hour, if the pools have changed or some are missing."""
+        now = self._clock()
+        totals: _PoolTotals = {}
+        for pool in pool_stats:
+            sums = pool.get("stat_sum", {})
+            totals[pool["poolid"]] = (pool.get("num_pg", 0), sums.get("num_objects", 0),
+                                      sums.get("num_omap_bytes", 0))
+        if self._statistics_read_at is not None:
+            age = now - self._statistics_read_at
+            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
                 return
-            self._read_statistics(self._pool_statistics())
+            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete:
+                if not _have_changed(self._statistics_totals, totals):
+                    return
+        rows = self._get("pg_stats").get("pg_stats", [])
+        self._statistics.read_full(rows, pool_stats)
+        self.operations = now, count_operations(rows)
+        self._statistics_read_at = now
+        self._statistics_totals = totals
+
+    def read_capacities(self) -> None:
+        """Asks a monitor what the devices of OSDs can do, as far as the configuration says so; only
+        the serve thread may wait for it."""
         if self.have_mon_connection():
             config, = self._outputs({"prefix": "config dump", "format": "json"})
             self._capacities = capacities_of(config or "")
-
-    def _is_within_hour(self) -> bool:
-        """Returns False if the next full reading is due, or the clock was set back."""
-        return 0.0 <= self._clock() - (self._hour_from or 0.0) < _FULL_STATISTICS_SECONDS
-
-    def _read_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
-        """Reads all statistics of every PG."""
-        rows = self._get("pg_stats").get("pg_stats", [])
-        self._statistics.read_full(rows, pool_stats)
-        self._hour_from = self._clock()
-        self.operations = self._hour_from, count_operations(rows)
 
     def _settings_of_map(self, epoch: int) -> Tuple[Optional[FrozenSet[str]], Optional[str]]:
         """Returns (flags, required clients), Nones without a reply. Asks once an epoch."""
@@ -701,3 +710,16 @@ def _is_possible(pool: Mapping[str, Any]) -> bool:
     """Returns True if the statistics of a pool have its objects and bytes, none below 0."""
     sums = pool.get("stat_sum", {})
     return bool(min(sums.get("num_objects", -1), sums.get("num_bytes", -1)) >= 0)
+
+
+def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
+    """Returns True if a pool is new, gone, split or merged, or has clearly more or less data."""
+    if then.keys() != now.keys():
+        return True
+    for pool, (pgs, *counts) in now.items():
+        before, *old_counts = then[pool]
+        if pgs != before:
+            return True
+        if any(abs(a - b) > _CHANGED_RATIO * a for a, b in zip(old_counts, counts)):
+            return True
+    return False

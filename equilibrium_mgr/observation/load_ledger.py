@@ -1,12 +1,16 @@
 """The ledger of what clients ask of pools: operations and bytes by day, of the last seven days.
 
-A rate is a mean of whole days, so that a backup at night and the rhythm of a week do not move it.
+A rate is the median of days, so that a backup at night and the rhythm of a week do not move it. Nor
+does one day with reads of months: `num_read` falls when another OSD leads a PG that only serves
+reads, and jumps back when the first OSD leads it again (seen on Ceph 16 and 20).
+
 The ledger knows no clock, and the next mgr goes on with it.
 """
 from __future__ import annotations
 
 from math import inf
 from operator import truediv
+from statistics import median
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import typed
@@ -19,8 +23,8 @@ _LEAST_DAYS = 3
 #: A day counts for a pool if its operations were counted for so many seconds of it: after a
 #: failover, and while pg_num changes, they are not.
 _LEAST_SECONDS = 0.75 * _DAY_SECONDS
-#: Readings that are farther apart say too little of single days.
-_LONGEST_SECONDS = 3.0 * 3600.0
+#: Readings that are farther apart are not compared. While no pool changes there is one a day.
+_LONGEST_SECONDS = 1.1 * _DAY_SECONDS
 #: Pools are left out if their ratio of everything that is counted is smaller.
 _LEAST_SHARE = 0.001
 #: The busiest pools are kept, as many as fit into one value of the key-value store.
@@ -93,12 +97,12 @@ class LoadLedger:
         kept: Dict[int, Dict[int, PoolRates]] = {}
         for pool, days in self._days.items():
             kept[pool] = {one: rates for one, rates in days.items() if day - _DAYS <= one < day}
-        means = {pool: _mean(days.values()) for pool, days in kept.items() if days}
-        self._days = {pool: kept[pool] for pool in _busiest(means)}
+        usual = {pool: _usual(days.values()) for pool, days in kept.items() if days}
+        self._days = {pool: kept[pool] for pool in _busiest(usual)}
 
     def rates(self) -> Dict[int, PoolRates]:
-        """Returns pool id → its mean rates, of pools with at least three counted days."""
-        return {pool: _mean(days.values()) for pool, days in self._days.items()
+        """Returns pool id → its usual rates, of pools with at least three counted days."""
+        return {pool: _usual(days.values()) for pool, days in self._days.items()
                 if len(days) >= _LEAST_DAYS}
 
     def to_dict(self) -> Dict[str, Any]:
@@ -119,8 +123,8 @@ class LoadLedger:
         self._day, self._today, self._days = stored.day, today, days
 
 
-def _mean(days: Collection[PoolRates]) -> PoolRates:
-    return PoolRates(*[sum(figures) / len(days) for figures in zip(*days)])
+def _usual(days: Collection[PoolRates]) -> PoolRates:
+    return PoolRates(*map(median, zip(*days)))
 
 
 def _busiest(figures: Mapping[int, Sequence[float]]) -> List[int]:

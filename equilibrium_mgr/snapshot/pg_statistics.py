@@ -177,6 +177,11 @@ class PgStatistics:
             stat.get("num_bytes_recovered", 0),
             {osd: min(1.0, max(0.0, one + more)) for osd, one in uncopied.items()})
 
+    @property
+    def is_complete(self) -> bool:
+        """Returns True if the last full reading had the statistics of every PG."""
+        return len(self._full) == sum(self._counts.values())
+
     def records(self, progress: Reports, pool_stats: PoolStats, moving: OsdSets,
                 up_sets: OsdSets) -> Mapping[str, PgRecord]:
         """Returns pgid → record, from `get('pg_progress')['pgs']`.

@@ -6,6 +6,7 @@ from typing import Any, List
 import pytest
 from tests.gateway.fake_mgr import open_gateway, small
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.gateway.gateway import NotReady
@@ -20,25 +21,38 @@ def test_pg_stats_at_most_hourly() -> None:
     clock.now = 10.0                    # a clock set back does not freeze the statistics
     gateway.snapshot()
     assert mgr.calls["pg_stats"] == 2
+
+
+def with_data(objects: int, omap: int = GIB, **more: Any) -> Cluster:
+    return small().pg("1.0", "0 1", objects=objects, omap=omap, **more)
+
+
+@pytest.mark.parametrize("changed, readings", [
+    (with_data(100), 1),
+    (with_data(100, num_bytes=5 * GIB), 1),
+    (with_data(101), 1),
+    (with_data(102), 2),
+    (with_data(100, omap=2 * GIB), 2),
+    (with_data(100).pool(3, size=2).pg("3.0", "0 1"), 2),
+    (with_data(100).pg("2.4", "0 1"), 2)],
+    ids=["nothing", "bytes", "a little", "objects", "omap", "a pool", "a split"])
+def test_pg_stats_only_where_pools_have_changed(changed: Cluster, readings: int) -> None:
+    gateway, mgr, clock = open_gateway(with_data(100))
+    gateway.snapshot()
+    mgr.cluster = changed
+    for seconds, count in (3599.0, 1), (2.0, readings), (86_400.0, readings + 1):
+        clock.now += seconds
+        gateway.snapshot()
+        assert mgr.calls["pg_stats"] == count
+
+
+def test_pg_stats_again_where_some_pgs_had_not_reported() -> None:
+    gateway, mgr, clock = open_gateway(small().pg("1.0", "0 1", state="unknown", reported=0))
+    gateway.snapshot()
+    mgr.cluster = small()
     clock.now += 3601.0
     gateway.snapshot()
-    assert mgr.calls["pg_stats"] == 3
-
-
-@pytest.mark.parametrize("answers, speeds", [(True, {0: 1.0}), (False, {})])
-def test_pg_stats_hourly_without_snapshots(answers: bool, speeds: Any) -> None:
-    """The loop counts operations also while nobody wants a snapshot; the first reading waits until
-    PGs have reported. With it come the capacities of OSDs."""
-    gateway, mgr, clock = open_gateway(small())
-    mgr.monitor_answers = answers
-    mgr.config = '''[{"section": "osd.0", "name": "osd_mclock_max_capacity_iops_hdd",
-                     "value": "300.5"}]'''
-    for readings in (0, 0, 1, 1, 2):
-        gateway.refresh_hourly()
-        assert mgr.calls.get("pg_stats", 0) == readings
-        clock.now += 1801.0
-    assert gateway.operations == (clock.now - 1801.0, {})   # these PGs show no counters
-    assert gateway.snapshot().speeds == speeds
+    assert mgr.calls["pg_stats"] == 2
 
 
 @pytest.mark.parametrize("name", ["pg_progress", "osd_stats", "pool_stats", "pg_status",

@@ -28,8 +28,10 @@ nobody looked for days            96 gap 1                  100
 nobody looked for too long        96 gap gap gap 1          0
 the clock is set back             120 back 48               100
 deleted                           120 {0}                   0
-other habits count by the day     240 hot 72                400
-and in full after a week          240 hot 192               800
+reads come back with a primary    120 fall 24 rise 48       100
+one reading a day is enough       daily                     100
+other habits count after days     240 hot 72                100
+and in full after five            240 hot 122               800
 """)
 
 
@@ -46,7 +48,7 @@ class Pool:
                 self.run(int(word))
             else:
                 getattr(self, word)()
-        return self.ledger.rates().get(1, _NONE).writes
+        return max(self.ledger.rates().get(1, _NONE)[:2])
 
     def run(self, hours: int) -> None:
         for _ in range(hours):
@@ -60,6 +62,15 @@ class Pool:
 
     def fall(self) -> None:
         self.counts[0] -= 10_000_000
+
+    def rise(self) -> None:
+        self.counts[0] += 500_000_000
+
+    def daily(self) -> None:
+        for _ in range(9):
+            self.hour += 23
+            self.counts = [count + 23 * 360_000 for count in self.counts]
+            self.run(1)
 
     def jump(self) -> None:
         self.counts[1] *= 2
@@ -92,13 +103,13 @@ def test_a_rate(_name: str, script: str, rate: str) -> None:
     assert found == pytest.approx(float(rate), rel=0.02)
 
 
-@pytest.mark.parametrize("habit, mean", [
+@pytest.mark.parametrize("habit, usual", [
     (lambda hour: 2020.0 if hour % 24 == 3 else 100.0, 180.0),
-    (lambda hour: 20.0 if hour // 24 % 7 < 2 else 100.0, 540.0 / 7.0)], ids=["backup", "weekend"])
-def test_rhythms_of_days_and_weeks_move_nothing(habit: Habit, mean: float) -> None:
+    (lambda hour: 20.0 if hour // 24 % 7 < 2 else 100.0, 100.0)], ids=["backup", "weekend"])
+def test_rhythms_of_days_and_weeks_move_nothing(habit: Habit, usual: float) -> None:
     pool = Pool(habit)
     pool.run(8 * 24)
-    assert [pool.play("1") for _ in range(240)] == pytest.approx([mean] * 240, rel=0.01)
+    assert [pool.play("1") for _ in range(240)] == pytest.approx([usual] * 240, rel=0.01)
 
 
 def test_idle_pools_take_no_space_and_busy_ones_little() -> None:
