@@ -110,6 +110,12 @@ FAR_SPACE_VALUE = 2.0     # the same while the pool is far from E
 FIXED_COST_STEPS = 0.5    # cost of an operation beside its bytes: p × step × OSD bytes
 
 
+#: Per aim, what an even load is worth: bytes moved, as a ratio of the mean used bytes of an OSD, per
+#: squared ratio of load to its mean.
+LOAD_VALUES = {"space": 0.3, "even": 0.3, "least-motion": 0.3}
+LOAD_SHARD_COST = 1e-5   # per shard displaced for load: a ratio of the mean used bytes of an OSD
+
+
 class ScoreWeights(NamedTuple):
     """The weights of the score of finished placements: bytes moved per byte."""
 
