@@ -276,6 +276,7 @@ class Plan(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done
     kind: str = BALANCE          # one of KINDS
     limited_to: str = ""         # PlanOptions.limited_to
+    load_bytes: int = 0          # of `bytes`: how many more because of the load of OSDs
     #: of kind STEER: pgid → why a PG in flight keeps its targets; it is not stored
     left_alone: Dict[str, str] = {}
     #: pgids of `left_alone` that the state of the PG keeps there, which passes
@@ -323,6 +324,8 @@ class Plan(NamedTuple):
         }
         if self.limited_to:
             dump["limited_to"] = self.limited_to
+        if self.load_bytes:
+            dump["load_bytes"] = self.load_bytes
         return dump
 
 
@@ -340,7 +343,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
         plan: Plan = typed({
-            "limited_to": "", **dump, "left_alone": {}, "passing": (),
+            "limited_to": "", "load_bytes": 0, **dump, "left_alone": {}, "passing": (),
             "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise

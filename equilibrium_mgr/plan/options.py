@@ -71,6 +71,7 @@ class PlanOptions(NamedTuple):
     only: Optional[Mapping[str, FrozenSet[int]]] = None
     #: the moves that sources, targets, pools and classes allow, in words; empty: all moves
     limited_to: str = ""
+    levels_load: bool = False             # if fullness and room stay, also lowers the busiest OSDs
 
     def may_get(self, osd: int) -> bool:
         """Returns True if shards may come to an OSD."""
