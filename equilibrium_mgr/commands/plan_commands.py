@@ -105,6 +105,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
         max_moves=max_moves,
         max_bytes=size,
         aim=aim or settings.aim,
+        levels_load=settings.balance_load,
         repair=repair or rule is not None,
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):

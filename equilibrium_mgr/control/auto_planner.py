@@ -13,6 +13,7 @@ from ..execution.traffic import OsdTraffic
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
+from ..plan.load import loads_of_sets, osd_loads
 from ..plan.model import STEER, PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
 from ..plan.placement import placement
@@ -29,13 +30,15 @@ from .cluster_guards import wait_until
 from .plan_basis import (
     AT_ONCE, IDLE_CHECKS, LARGE_CHECKS, PACED, PLAN_CHECKS, SETTLED, PlanBasis, Progress, basis_of,
     have_others_moved, why_new)
-from .plan_gain import gain_reason
+from .plan_gain import gain_reason, load_gain
 from .settling import SETTLE_SECONDS, Settling
 from .steering import LONGEST_SECONDS, Steered, SteeringTrigger, logged_choice
 
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
 #: up for so long, and for two rounds, is void.
 PACE_SECONDS = 600.0
+#: Plans that level the load of OSDs: seconds between two of them, also after a failover.
+_LOAD_SECONDS = 86_400.0
 #: A plan that steers shards takes no longer: shards begin to arrive meanwhile.
 _STEERING_PLAN_SECONDS = 60.0
 #: After a plan that had nothing to gain, a plan for drift alone must gain this ratio, with few
@@ -98,6 +101,8 @@ class AutoPlanner:
         self._fruitless = 0         # grows with plans that send nothing while an OSD needs space
         self._is_doubtful = False   # whether the cluster has perhaps changed since it became idle
         self._backoff = Backoff()
+        self._load_rest = WaitTimer()
+        self._load_rest.begin(clock(), _LOAD_SECONDS)
         self._submitted = False
         #: shards without another place, by the last plan that was free to drain
         self.stuck = StuckDrains()
@@ -176,6 +181,8 @@ class AutoPlanner:
         if ready is not None:
             self._note_stuck(ready)
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
+            if gain is None and settings.balance_load:
+                gain = load_gain(ready.plan, snapshot, settings.min_load_gain)
             if gain is not None:
                 self._executed = ready
                 self._fruitless += 1
@@ -354,6 +361,7 @@ class AutoPlanner:
         options = automatic_options(
             settings, snapshot, excluded.rejected, self._max_pg_shards(), drain_only)
         basis = basis_of(snapshot, options, settings.min_gain, noise)
+        basis = basis._replace(load_gap=self._load_gap(snapshot, settings, basis))
         needs_space = bool(full_osds(snapshot))
         if not needs_space:
             self._fruitless = 0   # it counts plans that were to make space
@@ -365,6 +373,16 @@ class AutoPlanner:
         if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
+
+    def _load_gap(self, snapshot: Snapshot, settings: Settings, basis: PlanBasis) -> float:
+        """Returns by how much the busiest OSD of a set is above the mean, a ratio of it; 0 if that
+        is too little, or if this is no time to do something about it."""
+        rests = self._load_rest.seconds_left(self._clock()) > 0.0
+        if rests or not settings.balance_load or any(basis.fullness) or blocked_pools(snapshot):
+            return 0.0
+        sets = loads_of_sets(snapshot, osd_loads(snapshot))
+        gap = max([one.max_load - 1.0 for one in sets.values()], default=0.0)
+        return gap if gap >= settings.min_load_gain else 0.0
 
     def is_steering_due(self, settings: Settings) -> bool:
         """Returns True if a plan is to be made that steers shards."""
@@ -429,7 +447,8 @@ class AutoPlanner:
             self._wake()
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
-            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
+            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes),
+            levels_load=basis.load_gap > 0.0))
         most_seconds = settings.max_plan_seconds
         if is_steering:
             most_seconds = min(most_seconds, _STEERING_PLAN_SECONDS)
@@ -442,6 +461,8 @@ class AutoPlanner:
             self._submitted = True
             if not is_steering:
                 self._planned_at = now
+            if options.levels_load:
+                self._load_rest.begin(now, _LOAD_SECONDS)
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
 
