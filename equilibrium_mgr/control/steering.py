@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
 
+from ..execution.guards import blocked_pools
 from ..plan.model import STEER, Plan, Usage, has_begun
 from ..plan.options import Steering
 from ..planner.steering import only_lacks_copies, state_obstacle, steered_shards
@@ -18,7 +19,7 @@ from ..settings import Settings
 from ..snapshot.model import Pg, Snapshot, UpmapItems
 from ..snapshot.upmap_items import apply_items
 from ..undo.change_log import ChangeRow
-from .cluster_guards import is_open
+from .cluster_guards import is_limited, is_open
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
@@ -184,7 +185,8 @@ class SteeringTrigger:
         self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
         return Steering(settings.steer_recovery, settings.hold_placement,
-                        self._at_rest(snapshot), self._returned)
+                        self._at_rest(snapshot), self._returned,
+                        is_followed=not (is_limited(settings) or blocked_pools(snapshot)))
 
     def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
         """Returns the PGs that only the change has moved. They rested before, and nobody but the

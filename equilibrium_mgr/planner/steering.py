@@ -68,7 +68,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     assert steering is not None
     pgs, left_alone = _steered_pgs(snapshot, options, steering)
     chosen = _choose(snapshot, options, pgs)
-    crowding = _crowding(snapshot, pgs, chosen.up)
+    crowding = _crowding(snapshot, pgs, chosen.up, steering.is_followed)
     for pgid in crowding:
         del pgs[pgid]
         left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
@@ -142,23 +142,30 @@ def _largest_first(snapshot: Snapshot, pgids: Iterable[str]) -> List[str]:
     return sorted(pgids, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
 
 
-def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
-              ups: Mapping[str, Osds]) -> List[str]:
+def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str, Osds],
+              is_followed: bool) -> List[str]:
     """Returns the pgids of PGs with a held shard whose new OSDs become too full. `ups`: their up
-    sets.
+    sets. `is_followed`: as in Steering.
 
     An OSD is too full if all OSDs of its class are clearly emptier, now and after the moves that
     CRUSH alone makes. Enough PGs are returned to end that, those with the largest shards first. A
     rule that keeps PGs within two racks can cause it, because rebuilt shards go beside held ones.
+    If these moves lower the maximum of a class, and balancing cannot go on, every held shard
+    counts: OSDs that were added would stay empty beside full ones.
     """
-    most: Dict[str, float] = {}   # device class → utilization
-    for osd in snapshot.osds.values():
-        highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
-        most[osd.device_class] = max(most.get(osd.device_class, 0.0), highest)
+    highest = snapshot.max_utilization_by_class()
+    by_crush = dict.fromkeys(highest, 0.0)
+    for number in snapshot.alive:
+        osd = snapshot.osds[number]
+        ratio = osd.target_utilization or 0.0
+        by_crush[osd.device_class] = max(by_crush[osd.device_class], ratio)
     excess: Dict[int, float] = {}   # OSD → bytes
     for number, osd in _with_up(snapshot, ups).osds.items():
-        allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
-        excess[number] = osd.target_bytes - allowed
+        name = osd.device_class
+        allowed = max(highest[name], by_crush[name]) + _CROWDED_RATIO
+        if by_crush[name] < highest[name] and not is_followed:
+            allowed = 0.0
+        excess[number] = osd.target_bytes - allowed * osd.size_bytes
     found: List[str] = []
     for pgid in piecewise(_largest_first(snapshot, pgs), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Iterator, Optional, Set
+from typing import Any, Iterator, List, Optional, Set
 
 import pytest
 
@@ -267,3 +267,19 @@ def test_nobody_is_warned_of_what_steering_avoids(
     if first_seconds is not None:
         assert first_seconds - 30 <= warned[0] <= first_seconds + 30
         assert is_raised
+
+
+@pytest.mark.parametrize("lines, least, most", [
+    ([], 0, 60),
+    (["sim backfill rate 100M", "sim flag set noout", "sim osd down 0"], 200, 300),
+    ([option("end_time", "2300")], 200, 300)], ids=["followed", "degraded", "window"])
+def test_hosts_that_are_added_beside_full_ones_are_not_kept_empty(
+        session: Session, lines: List[str], least: int, most: int) -> None:
+    """While pools are degraded, or near the end of the window, balancing cannot go on from shards
+    that are held. `least`, `most`: shards on their way to the new OSDs."""
+    for line in ("sim write vms 2600G", *lines, "sim run 15m", "sim host add newa 4 2T",
+                 "sim host add newb 4 2T", "sim run 90s"):
+        drive.command(session, line)
+    coming = [osd for pg in session.cluster.unclean.values()
+              for osd in session.cluster.map.up[pg.pgid] if osd >= 24 and osd not in pg.held]
+    assert least <= len(coming) <= most
