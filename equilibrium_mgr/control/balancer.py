@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    Callable, ContextManager, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple, Union)
+    Callable, ContextManager, Dict, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple, Union)
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
@@ -63,6 +63,8 @@ _MOST_CHANGES = 1000
 _NEXT_SECONDS = 2.0
 #: The longest round while PGs that were sent are not seen to be active.
 _WATCHED_SECONDS = 60.0
+#: A state goes on if it is interrupted for fewer seconds.
+_MOMENT_SECONDS = 60.0
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
 _OUT_OF_DATE = Verdict(
     codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
@@ -111,6 +113,7 @@ class Balancer:
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
         self._since_at: Optional[float] = None   # seconds since the epoch, as `until_at`
+        self._former: Dict[str, Tuple[Optional[float], float]] = {}   # state → its begin and end
         self._until_at: Optional[float] = None
         self._decided_on: Optional[ClusterSummary] = None
 
@@ -146,13 +149,26 @@ class Balancer:
         """Changes the state that the next status shows."""
         now = self._clock()
         if outcome.state != self._current.state or self._since_at is None:
-            self._since_at = now
+            self._since_at = self._begin_of(outcome.state, now)
             self._log.info("%s: %s", outcome.state, outcome.reason)
         self._current = outcome
         self._until_at = None
         if outcome.state == WAITING and outcome.seconds is not None:
             self._until_at = now + outcome.seconds
         self._decided_on = decided_on or self._decided_on
+
+    def _begin_of(self, state: str, now: float) -> float:
+        """Returns since when a state lasts that begins now. It goes on if it ended a moment ago,
+        or if only a plan was made since."""
+        away_at = now
+        if self._current.state == PLANNING:
+            away_at = self._since_at or now
+        else:
+            self._former[self._current.state] = self._since_at, now
+        begin, end = self._former.get(state, (None, now))
+        if begin is None or away_at - end >= _MOMENT_SECONDS:
+            return now
+        return begin
 
     def publish(self) -> None:
         """Replaces the status by the present one."""
