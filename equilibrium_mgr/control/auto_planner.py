@@ -337,7 +337,8 @@ class AutoPlanner:
         """Drops the touched changes while the topology settles. Returns the state, None if others
         are left."""
         is_void = len(touched) == len(execution.wanted)
-        if is_void:
+        is_urgent = self._settling.is_urgent or self.is_restless
+        if is_void or not is_urgent:   # with another OSD, other moves are right
             self._end_pace()
         settling = self._wait_to_settle(change)
         if settling is None:
