@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from textwrap import shorten
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, SentBefore, moving
@@ -63,15 +64,18 @@ class Episode(NamedTuple):
             "why": self.why,
             "started_at": self.started_at,
             "ended_at": now,
-            "outcome": outcome[:_LONGEST_TEXT],
-            "plans": self.plans,
+            "outcome": _shortened(outcome),
             "moves": self.moves,
             "bytes": self.bytes,
             "max_before": self.max_before,
             "max_predicted": predicted,
             "max_after": after,
-            "measured": _measured(view, predicted, after),
-            "measured_at": view.snapshot.taken_at if view is not None else None}
+            "measured": _measured(view, predicted, after)}
+
+
+def _shortened(text: str) -> str:
+    """Returns the text, or as many of its words as are kept."""
+    return shorten(text, _LONGEST_TEXT, placeholder=" ...")
 
 
 def _name(plan: str) -> str:
@@ -106,7 +110,7 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
     except (KeyError, TypeError, ValueError):
         return None
     return found._replace(
-        why=found.why[:_LONGEST_TEXT], progress=min(1.0, max(0.0, found.progress)))
+        why=_shortened(found.why), progress=min(1.0, max(0.0, found.progress)))
 
 
 COMPLETED = "completed"     # all of the plan that could be sent was sent, and has arrived
@@ -271,11 +275,11 @@ class Journal:
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
                 self.end(f"{SUPERSEDED}: {by}", now, view)
             if self.episode is None:
-                self.episode = Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
+                self.episode = Episode(plan, _shortened(why), now, _reported_maxima(view))
                 self._write_line(f"{_name(plan)} begins: {self.episode.why}")
             elif adds:
                 both = f"{self.episode.why}; {why}"
-                self.episode = self.episode._replace(why=both[:_LONGEST_TEXT])
+                self.episode = self.episode._replace(why=_shortened(both))
                 self._write_line(f"{_name(plan)}: {why}")
             self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
