@@ -37,7 +37,8 @@ UNKNOWN = "unknown"
 #: Ratio of an OSD's size: its report differs by less from the prediction once all data has arrived
 #: and been deleted.
 _ARRIVED_RATIO = 0.001
-_LONGEST_TEXT = 300
+#: Characters of a reason or an outcome that are kept: enough for the plans of an outage.
+_LONGEST_TEXT = 600
 
 
 class Episode(NamedTuple):
@@ -47,7 +48,6 @@ class Episode(NamedTuple):
     why: str
     started_at: float               # seconds since the epoch
     max_before: Dict[str, float]    # device class → highest utilization as OSDs reported it
-    plans: int = 0
     moves: int = 0
     bytes: int = 0
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
@@ -281,7 +281,6 @@ class Journal:
                 both = f"{self.episode.why}; {why}"
                 self.episode = self.episode._replace(why=_shortened(both))
                 self._write_line(f"{_name(plan)}: {why}")
-            self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
@@ -340,9 +339,9 @@ class Journal:
             return has_begun
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
-                    now: float) -> None:
+                    now: float) -> Sequence[ChangeRow]:
         """Records a batch in the log of changes before it is sent, and its episode: batches of the
-        next mgr must belong to the same one. On return both are stored."""
+        next mgr must belong to the same one. On return both are stored. Returns the rows."""
         with self._lock:
             begun_at = now
             episode = self.episode
@@ -373,6 +372,7 @@ class Journal:
                     held=tuple(held)))
             self.changes.append(rows, now)
             self._store.flush()
+            return rows
 
     def end_batch(self, sent: Optional[SentBatch]) -> None:
         """Ends the batch of `log_changes`, by the snapshot after it. None: nothing was sent."""

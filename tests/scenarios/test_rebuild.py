@@ -112,7 +112,7 @@ def test_pgs_that_flap_make_no_plan_each_minute(session: Session, flaps: bool,
               if "backfill" in pg.state and not has_begun(pg)}
     assert len(moving) > 80
     empty = steering_plan(snapshot, PlanOptions(pool_ids=frozenset(), steering=Steering()))
-    plan = empty._replace(passing=tuple(moving))
+    plan = empty._replace(left_alone=dict.fromkeys(moving, "it is peering"))
     trigger = SteeringTrigger()
     trigger.observe(snapshot, "before", 0.0)
     rng = random.Random(1)
