@@ -181,6 +181,9 @@ class Balancer:
             episode = journal.episode
             observer = self.observer
             dispatcher = self.dispatcher
+            steered = self._automatic.steering.choice
+            is_steered = dispatcher.steered.moved and (
+                steered.elsewhere_shards or steered.held_shards)
             self.status = BalancerStatus(
                 state=current.state,
                 reason=current.reason,
@@ -204,7 +207,7 @@ class Balancer:
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status,
-                steered=self._automatic.steering.choice if dispatcher.steered.moved else None,
+                steered=steered if is_steered else None,
                 steering_at=self._automatic.steering_at(self._settings(), execution))
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],

@@ -54,7 +54,7 @@ class SteeringTrigger:
 
     def __init__(self) -> None:
         #: what was chosen, also by the last mgr; it counts while such PGs are on their way
-        self.choice: Optional[Steered] = None
+        self.choice = Steered()
         self._sent: Dict[str, ChangeRow] = {}   # by pgid: the changes that `choice` counts
         self._topology: Any = None
         self._planned: Any = None   # the topology of the last plan
@@ -114,8 +114,6 @@ class SteeringTrigger:
 
     def _count(self, snapshot: Snapshot) -> None:
         """Counts the shards whose upmap items are in place."""
-        if self.choice is None:
-            return
         held = elsewhere = 0
         for row in self._sent.values():
             new = [target for _, target in set(row.after).difference(row.before)]

@@ -245,7 +245,7 @@ REASONS: Mapping[str, Reason] = {
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
-        ("nothing; 'ceph osd in {out}' gives it data again, and 'ceph osd unset noin' where that"
+        ("nothing; 'ceph osd in {out}' gives it data, and 'ceph osd unset noin' where that"
          " flag keeps new OSDs out",
          "bring osd.{osd} up and in; 'ceph osd tree' shows it",
          "bring the OSDs up and in; 'ceph osd tree' shows them"),

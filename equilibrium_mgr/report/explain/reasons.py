@@ -269,7 +269,7 @@ def _unused_reason(osd: Osd, what: str, context: ExplainContext) -> Explanation:
     if not any(crush.subtree(bucket).weights.get(osd.id) for bucket in crush.buckets):
         return Explanation(
             what, codes.REWEIGHT, f"{codes.NOTHING}; 'ceph osd crush reweight osd.{osd.id}"
-            f" {full_weight(osd)}' gives it data again", "its CRUSH weight is 0")
+            f" {full_weight(osd)}' gives it data", "its CRUSH weight is 0")
     for host in unused_hosts(context.snapshot):
         if osd.id in host["osds"]:
             return _reason(what, codes.BALANCED, host["sentence"])
