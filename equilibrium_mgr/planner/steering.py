@@ -40,6 +40,8 @@ _CROWDED_RATIO = 0.01
 _MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
+#: How the reason begins why a PG in a state that passes is left alone.
+BY_STATE = "it is "
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
@@ -88,10 +90,8 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         else:
             left_alone[pgid] = "no other OSDs are better"
     plan = changes.plan(CONVERGED if chosen.finished else INTERRUPTED, options, chosen.bounds)
-    passing = [pgid for pgid, why in left_alone.items()
-               if why == state_obstacle(snapshot.pgs[pgid])]
     return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
-                         left_alone=left_alone, passing=tuple(passing))
+                         left_alone=left_alone)
 
 
 def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
@@ -258,7 +258,7 @@ def state_obstacle(pg: Pg) -> str:
     if ACTIVE in pg.state and not has_any(pg.state, UNSTEERABLE):
         return ""
     states = UNSTEERABLE.intersection(pg.state.split("+"))
-    return f"it is {'+'.join(sorted(states)) or 'not active'}"
+    return f"{BY_STATE}{'+'.join(sorted(states)) or 'not active'}"
 
 
 def only_lacks_copies(pg: Pg, pool: Pool) -> bool:
