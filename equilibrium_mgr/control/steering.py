@@ -209,8 +209,7 @@ class SteeringTrigger:
         self._planned = self._topology
         self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
-        return Steering(settings.steer_recovery, settings.hold_placement,
-                        self._at_rest(snapshot), self._returned,
+        return Steering(*self._options, self._at_rest(snapshot), self._returned,
                         is_followed=not (is_limited(settings) or blocked_pools(snapshot)))
 
     def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
