@@ -10,7 +10,7 @@ beginning if its target changes, and goes on if it stays. Its shards may still b
 """
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import combinations, islice, product
 from typing import (
     Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -154,7 +154,7 @@ def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str
     counts: OSDs that were added would stay empty beside full ones.
     """
     highest = snapshot.max_utilization_by_class()
-    by_crush = dict.fromkeys(highest, 0.0)
+    by_crush: Dict[str, float] = defaultdict(float)
     for number in snapshot.alive:
         osd = snapshot.osds[number]
         ratio = osd.target_utilization or 0.0
