@@ -157,8 +157,8 @@ def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str
     by_crush: Dict[str, float] = defaultdict(float)
     for number in snapshot.alive:
         osd = snapshot.osds[number]
-        ratio = osd.target_utilization or 0.0
-        by_crush[osd.device_class] = max(by_crush[osd.device_class], ratio)
+        name = osd.device_class
+        by_crush[name] = max(by_crush[name], osd.target_utilization or 0.0)
     excess: Dict[int, float] = {}   # OSD → bytes
     for number, osd in _with_up(snapshot, ups).osds.items():
         name = osd.device_class
