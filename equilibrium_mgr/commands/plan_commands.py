@@ -328,7 +328,7 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
     for entry in history:
         run = episode_json(entry, 0.0)
         is_completed = run["plan"] == head.name and run["outcome"] == COMPLETED
-        if is_completed and not run["automatic"]:
+        if is_completed and not entry.get("automatic"):
             if (run["started_at"] or 0.0) >= head.created_at:
                 return True
     return False

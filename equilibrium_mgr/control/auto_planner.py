@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
@@ -24,7 +24,6 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
-from ..undo.change_log import ChangeRow
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 from .plan_basis import (
@@ -32,7 +31,7 @@ from .plan_basis import (
     have_others_moved, why_new)
 from .plan_gain import gain_reason, load_gain
 from .settling import SETTLE_SECONDS, Settling
-from .steering import LONGEST_SECONDS, Steered, SteeringTrigger, logged_choice
+from .steering import LONGEST_SECONDS, SteeringTrigger, reason_of
 
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
 #: up for so long, and for two rounds, is void.
@@ -96,7 +95,7 @@ class AutoPlanner:
         self._balanced: Optional[PlanBasis] = None
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
-        self._steering = SteeringTrigger()
+        self.steering = SteeringTrigger()   # replaced while no option asks for it
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # grows with plans that send nothing while an OSD needs space
         self._is_doubtful = False   # whether the cluster has perhaps changed since it became idle
@@ -125,24 +124,11 @@ class AutoPlanner:
             return False
         return self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0
 
-    @property
-    def steered(self) -> Optional[Steered]:
-        """Returns what was last chosen for shards that are copied anyway."""
-        return self._steering.choice
-
     def steering_at(self, settings: Settings, execution: Optional[Execution]) -> Optional[float]:
         """Returns when shards are steered, seconds since the epoch; None if nothing waits for
         that."""
         is_sending = execution is not None and execution.kind == STEER and bool(execution.wanted)
-        return self._steering.due_at(settings, self._clock(), is_sending)
-
-    def restore(self, logged: Sequence[ChangeRow]) -> None:
-        """Takes over from the last mgr. `logged`: what it has sent, the oldest first."""
-        self._steering.choice = logged_choice(logged)
-
-    def forget_steered(self) -> None:
-        """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
-        self._steering.choice = None
+        return self.steering.due_at(settings, self._clock(), is_sending)
 
     @property
     def is_restless(self) -> bool:
@@ -176,7 +162,7 @@ class AutoPlanner:
         if ready is not None and ready.plan.kind == STEER:
             if self._take_up_steering(ready, snapshot, settings):
                 self._set_idle(None, generation)
-                return NextStep(_planning(self._steering.reason()), plan=ready.plan)
+                return NextStep(_planning(reason_of(ready.plan, snapshot)), plan=ready.plan)
             ready = None
         if ready is not None:
             self._note_stuck(ready)
@@ -200,9 +186,9 @@ class AutoPlanner:
                           settings: Settings) -> bool:
         """Takes up a plan of kind STEER. Returns False if it is not wanted any more, or empty."""
         now = self._clock()
-        if not self._steering.is_wanted(settings, now):
+        if not self.steering.is_wanted(settings, now):
             return False
-        self._steering.take_up(ready.plan, snapshot, now)
+        self.steering.take_up(ready.plan, snapshot, now)
         if not ready.plan.changes:
             return False
         self._executed = ready
@@ -316,7 +302,7 @@ class AutoPlanner:
         changes that a new topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
-        if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
+        if execution.kind == STEER and not self.steering.is_wanted(settings, self._clock()):
             return _planning("the options have changed, or the window has closed")
         if execution.kind != STEER and self.is_steering_due(settings):
             return _planning("shards that Ceph copies anyway come first")
@@ -349,7 +335,8 @@ class AutoPlanner:
         settling = self._wait_to_settle(change)
         if settling is None:
             return _planning(change)
-        if is_void:
+        is_urgent = self._settling.is_urgent or self.is_restless
+        if is_void or not is_urgent:   # with another OSD, other moves are right
             return settling
         execution.apply(ExecutionUpdate(dropped=[DroppedChange(one, change) for one in touched]))
         return None
@@ -367,9 +354,9 @@ class AutoPlanner:
             self._fruitless = 0   # it counts plans that were to make space
         topology = basis.unsettled, snapshot.crush_version
         if settings.steers:
-            self._steering.observe(snapshot, topology, self._clock())
+            self.steering.observe(snapshot, topology, self._clock())
         else:
-            self._steering = SteeringTrigger()   # as a new mgr, once an option is switched on
+            self.steering = SteeringTrigger()   # as a new mgr, once an option is switched on
         if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
@@ -386,7 +373,7 @@ class AutoPlanner:
 
     def is_steering_due(self, settings: Settings) -> bool:
         """Returns True if a plan is to be made that steers shards."""
-        return self._steering.is_due(settings, self._clock())
+        return self.steering.is_due(settings, self._clock())
 
     def _wait_to_settle(self, change: str, least: float = 0.0) -> Optional[Verdict]:
         """Returns the state while the next plan has to wait; None if it has not. `least`: seconds
@@ -418,7 +405,7 @@ class AutoPlanner:
               settings: Settings) -> NextStep:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
         now = self._clock()
-        steering_left = self._steering.seconds_left(settings, now)
+        steering_left = self.steering.seconds_left(settings, now)
         is_steering = self.is_steering_due(settings) and not self.is_planning
         settling = None
         if not is_steering:   # a new mgr that finds shards to steer waits for that, too
@@ -455,7 +442,7 @@ class AutoPlanner:
             # of balancing, even if only drains are planned otherwise: it has its own scope
             options = automatic_options(
                 settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
-                    steering=self._steering.begin_plan(settings, snapshot, now))
+                    steering=self.steering.begin_plan(settings, snapshot, now))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, most_seconds, done):
             self._submitted = True

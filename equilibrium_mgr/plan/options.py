@@ -45,6 +45,7 @@ class Steering(NamedTuple):
     at_rest: FrozenSet[str] = frozenset()   # pgids: only these may be held where their data is
     #: OSDs that have come back: they may have data of PGs that come to them
     returned: FrozenSet[int] = frozenset()
+    is_followed: bool = True   # balancing may go on as soon as all is held and steered
 
 
 class PlanOptions(NamedTuple):
