@@ -13,23 +13,23 @@ from __future__ import annotations
 
 import heapq
 from itertools import islice
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from ..plan.options import PlanOptions
-from ..runtime.time_slice import give_way, grouped, piecewise, told_to_end
+from ..runtime.time_slice import give_way, grouped, told_to_end
 from .move_order import Change, apply, take_back
 from .objective import LOAD_SHARD_COST, LOAD_VALUES, keeps_space
-from .search.relief import Offer, pairs_of_shards
+from .search.relief import pairs_of_shards
 from .state.constraints import MOST_LOST, SearchConstraints
 from .state.cost_model import pool_weights
-from .state.load_state import Kind, LoadState
+from .state.load_state import Kind, LoadState, Shard
 from .state.placement_state import PlacementState, ShardMove
 
 #: The busiest OSD is near enough to the mean of its set at this ratio of it.
 _LEVEL = 1.01
 
-#: A smaller gain is a rounding error (squared ratio of the mean load).
-_NOISE = 1e-9
+#: The least load that a step takes off it, as a ratio of the mean: less is a rounding error.
+_LEAST_SHED = 1e-4
 
 #: Least busy OSDs that are examined for a step: so many at a time, and in all.
 _TARGETS = 16
@@ -38,21 +38,21 @@ _MOST_TARGETS = 48
 #: Exchanges that are tried for a step, and shards of one kind.
 _TRIES = 40
 _SHARDS = 12
+_KINDS = 8
 
-_CHANGES_A_PIECE = 500   # a few milliseconds
+#: Exchanges that may be examined in all: at least so many, or this ratio of the candidates of the
+#: search for bytes. It is a count and not a time, so that the same snapshot gives the same plan.
+_LEAST_EXAMINED = 300_000
+_EXAMINED_RATIO = 0.2
 
 Steps = Tuple[ShardMove, ...]   # a move, or the two of an exchange
 
-_NOTHING: Kind = (0.0, -1, True)   # no shard comes back
+_NOTHING = Kind(0.0, 0.0, -1, 0.0, 0, 0, [])   # no shard comes back
 
 
-class _Exchange(NamedTuple):
-    """A shard of one kind for a shard of another kind on the target."""
-
-    rank: float    # the lowest is the best
-    target: int
-    kind: Kind
-    back: Kind
+#: A shard of one kind for a shard of another kind on the target: (rank, the lowest is the best;
+#: target; kind; kind of the shard that comes back)
+_Exchange = Tuple[float, int, Kind, Kind]
 
 
 def level_loads(placement: PlacementState, changes: Sequence[Change],
@@ -69,7 +69,7 @@ def level_loads(placement: PlacementState, changes: Sequence[Change],
     highest = [max(map(placement.utilization, osds)) for osds in sets]
     apply(placement, changes)
     limits.tighten_to_current(MOST_LOST, of_pools=True)
-    leveling = _Leveling(placement, limits, changes, options)
+    leveling = _Leveling(placement, limits, LOAD_VALUES[options.aim])
     for osds in sets:
         limits.keep_highest(osds)
     for osds, most in zip(sets, highest):
@@ -81,20 +81,15 @@ class _Leveling:
     """Levels the loads of one set after another."""
 
     def __init__(self, placement: PlacementState, limits: SearchConstraints,
-                 changes: Sequence[Change], options: PlanOptions) -> None:
+                 worth: float) -> None:
         self._placement = placement
         self._limits = limits
-        self._options = options
+        self._worth = worth
         self._state = LoadState(placement)
-        #: of the whole plan; moves of no bytes are free
-        self._moves = self._bytes = 0
-        for change in piecewise(changes, _CHANGES_A_PIECE):
-            self._count(len(change.moves), change.bytes)
-        self._shard_cost = 0.0   # bytes
-        self._noise = 0.0
+        examined = placement.candidates_examined
+        self._most_examined = examined + max(_LEAST_EXAMINED, _EXAMINED_RATIO * examined)
+        self._shard_cost = self._least_shed = 0.0   # bytes, load
         self._highest = 0.0      # utilization of the set before the plan
-        #: (source, target, kind) → shards that may go there; while a step is sought
-        self._allowed: Dict[Tuple[int, int, Kind], List[Offer]] = {}
 
     def run(self, osds: Sequence[int], highest: float) -> None:
         """Levels the loads of a set. `highest`: the utilization of its fullest OSD at first."""
@@ -105,11 +100,10 @@ class _Leveling:
             return
         used = sum([self._placement.used_bytes[i] for i in osds])
         self._shard_cost = LOAD_SHARD_COST * used / len(osds)
-        self._noise = _NOISE * mean * mean
+        self._least_shed = _LEAST_SHED * mean
         self._highest = highest
-        self._state.choose(osds)
-        value = LOAD_VALUES[self._options.aim] * used / mean
-        self._lower_busiest(sources, _LEVEL * mean, value)
+        self._state.choose(osds, self._shard_cost)
+        self._lower_busiest(sources, _LEVEL * mean, self._worth * used / mean)
 
     def _lower_busiest(self, sources: Sequence[int], level: float, value: float) -> None:
         """Makes steps off the busiest of the sources as long as it pays to bring it to `level`.
@@ -133,7 +127,7 @@ class _Leveling:
             if net + value * (level + busiest) >= least:
                 break
             steps = self._find(source)
-            if not steps:
+            if not steps or self._placement.candidates_examined > self._most_examined:
                 break
             bytes_moved += self._make(steps)
             made.append(steps)
@@ -147,7 +141,6 @@ class _Leveling:
 
     def _find(self, source: int) -> Steps:
         """Returns the best move or exchange that lowers the load of an OSD; () if there is none."""
-        self._allowed = {}
         loads = self._state.loads
         for first in range(0, _MOST_TARGETS, _TARGETS):
             ranked: List[_Exchange] = []
@@ -162,62 +155,60 @@ class _Leveling:
         return ()
 
     def _exchanges(self, source: int, target: int) -> List[_Exchange]:
-        """Returns the exchanges with a target that even the loads."""
-        theirs = self._costs(target, source)
-        found: List[_Exchange] = []
-        for kind, cost, smallest in self._costs(source, target):
-            partners = theirs
-            if smallest <= self._room(target):
-                partners = [*theirs, (_NOTHING, 0.0, 0)]
-            self._placement.candidates_examined += len(partners)
-            for back, back_cost, _ in partners:
-                gain = self._state.fall(source, target, kind[0] - back[0])
-                if gain > self._noise:
-                    rank = -gain / (cost + back_cost + self._shard_cost)
-                    found.append(_Exchange(rank, target, kind, back))
-        return found
-
-    def _costs(self, source: int, target: int) -> List[Tuple[Kind, float, int]]:
-        """Returns (kind, least cost, bytes of the smallest) of the shards on an OSD that may be
-        able to go to another. Shards that are displaced anyway cost nothing."""
+        """Returns the exchanges with a target that even the loads: the kinds with most load a byte
+        for those with least. They are ranked by the fall of the sum of squares of both loads."""
         groups = self._placement.groups
-        found: List[Tuple[Kind, float, int]] = []
-        for kind, shards in self._state.shards_on(source).items():
-            _, group, is_displaced = kind
-            if groups[group].may_reach(source, target):
-                smallest = shards[0][0]
-                cost = 0.0
-                if not is_displaced:
-                    cost = smallest + self._shard_cost
-                found.append((kind, cost, smallest))
+        state = self._state
+        mine = [kind for kind in state.kinds_on(source)[-_KINDS:]
+                if groups[kind.group].may_reach(source, target)]
+        theirs = [kind for kind in state.kinds_on(target)[:_KINDS]
+                  if groups[kind.group].may_reach(target, source)]
+        theirs.append(_NOTHING)
+        self._placement.candidates_examined += len(mine) * len(theirs)
+        here = self._room(source)
+        there = self._room(target)
+        twice_source = 2.0 * state.loads[source]
+        twice_target = 2.0 * state.loads[target]
+        source_speed = state.speeds[source]
+        target_speed = state.speeds[target]
+        found: List[_Exchange] = []
+        for kind in mine:
+            load = kind.load
+            least = kind.smallest - there
+            most = kind.largest + here
+            for back in theirs:
+                shed = load - back.load
+                if shed < self._least_shed or back.largest < least or back.smallest > most:
+                    continue
+                less = shed / source_speed
+                more = shed / target_speed
+                fall = less * (twice_source - less) - more * (twice_target + more)
+                if fall > 0.0:
+                    rank = -fall / (kind.cost + back.cost + self._shard_cost)
+                    found.append((rank, target, kind, back))
         return found
 
     def _choices(self, source: int, exchange: _Exchange) -> List[Steps]:
         """Returns legal steps with shards of these kinds."""
-        target = exchange.target
-        mine = self._legal(source, target, exchange.kind)
-        if exchange.back is _NOTHING:
+        _, target, kind, back = exchange
+        mine = self._legal(source, target, kind)
+        if back is _NOTHING:
             return [((pg, source, target),) for _, pg, _ in mine]
-        theirs = self._legal(target, source, exchange.back)
+        theirs = self._legal(target, source, back)
         if not mine or not theirs:
             return []
         pairs = pairs_of_shards(mine, [offer[0] for offer in mine], theirs, 0.0,
                                 -self._room(source), self._room(target))
-        return [((pg, source, target), (back, target, source))
-                for (_, pg, _), (_, back, _) in pairs]
+        return [((pg, source, target), (other, target, source))
+                for (_, pg, _), (_, other, _) in pairs]
 
-    def _legal(self, source: int, target: int, kind: Kind) -> List[Offer]:
+    def _legal(self, source: int, target: int, kind: Kind) -> List[Shard]:
         """Returns the first shards of a kind that may go to a target with their load."""
-        key = source, target, kind
-        known = self._allowed.get(key)
-        if known is None:
-            is_legal = self._placement.is_legal
-            takes_load = self._state.takes_load
-            offers = (offer for offer in self._state.shards_on(source)[kind]
-                      if is_legal(offer[1], source, target)
-                      and takes_load(offer[1], source, target))
-            known = self._allowed[key] = list(islice(offers, _SHARDS))
-        return known
+        is_legal = self._placement.is_legal
+        takes_load = self._state.takes_load
+        shards = (shard for shard in kind.shards if is_legal(shard[1], source, target)
+                  and takes_load(shard[1], source, target))
+        return list(islice(shards, _SHARDS))
 
     # -- limits --------------------------------------------------------------------------------
 
@@ -226,38 +217,30 @@ class _Leveling:
         return self._limits.max_used_bytes[osd] - self._placement.used_bytes[osd]
 
     def _is_allowed(self, steps: Steps) -> bool:
-        """Returns True if legal steps together keep all limits, and can go one after the other."""
+        """Returns True if legal steps together keep all limits, and one can go before the other."""
         placement = self._placement
-        if not placement.has_upmap_pairs(steps) or not self._has_order(steps):
+        pg, source, target = steps[0]
+        size = placement.size_on(pg, source)
+        group = placement.group_of(pg, source)
+        back_size = 0
+        back_group = -1
+        may_go_first = self._may_go_first(target, size)
+        for other, _, _ in steps[1:]:
+            back_size = placement.size_on(other, target)
+            back_group = placement.group_of(other, target)
+            may_go_first = may_go_first or self._may_go_first(source, back_size)
+        if not may_go_first or not placement.has_upmap_pairs(steps):
             return False
-        moves, moved_bytes = self._moves, self._bytes
-        more: Dict[int, int] = {}      # OSD → bytes
-        coming: Dict[int, int] = {}    # OSD → group of the shard that comes
-        leaving: Dict[int, int] = {}
-        for pg, source, target in steps:
-            size = placement.size_on(pg, source)
-            more[source] = more.get(source, 0) - size
-            more[target] = more.get(target, 0) + size
-            coming[target] = leaving[source] = placement.group_of(pg, source)
-            displaced = self._displaced(pg, source, target)
-            moved_bytes += displaced * placement.pg_bytes[pg]
-            if placement.pg_bytes[pg]:
-                moves += displaced
-        if self._options.limit_passed(moves, moved_bytes) is not None:
-            return False
-        return all([self._fits(osd, count, coming.get(osd, -1), leaving.get(osd, -1))
-                    for osd, count in more.items()])
+        shed = size - back_size
+        fits = self._fits(target, shed, group, back_group)
+        return fits and self._fits(source, -shed, back_group, group)
 
-    def _has_order(self, steps: Steps) -> bool:
-        """Returns True if one of the steps may go first: it fills no OSD above the highest
-        utilization before the plan."""
+    def _may_go_first(self, target: int, size: int) -> bool:
+        """Returns True if bytes may come to an OSD before others leave it: no OSD passes the
+        highest utilization before the plan on the way."""
         placement = self._placement
-        for pg, source, target in steps:
-            used = placement.used_bytes[target] + placement.size_on(pg, source)
-            most = self._highest * placement.size_bytes[target]
-            if used <= min(most, placement.fill_limit_bytes[target]):
-                return True
-        return False
+        most = self._highest * placement.size_bytes[target]
+        return placement.used_bytes[target] + size <= min(most, placement.fill_limit_bytes[target])
 
     def _fits(self, osd: int, more: int, plus: int, minus: int) -> bool:
         """Returns True if an OSD keeps its pressures, and its maximum if it gets bytes."""
@@ -272,20 +255,8 @@ class _Leveling:
         placement = self._placement
         cost = 0.0
         for pg, source, target in steps:
-            size = placement.pg_bytes[pg]
-            displaced = self._displaced(pg, source, target)
-            self._count(displaced, size)
-            cost += displaced * size + self._shard_cost
+            initial = placement.initial_up[pg]
+            displaced = (source in initial) - (target in initial)
+            cost += displaced * placement.size_on(pg, source) + self._shard_cost
             self._state.move(pg, source, target)
         return cost
-
-    def _displaced(self, pg: int, source: int, target: int) -> int:
-        """Returns 1 if a move displaces a shard, -1 if it returns one to an initial OSD, else 0."""
-        initial = self._placement.initial_up[pg]
-        return (source in initial) - (target in initial)
-
-    def _count(self, moves: int, size: int) -> None:
-        """Counts moves of `size` bytes each."""
-        self._bytes += moves * size
-        if size:
-            self._moves += moves

@@ -107,10 +107,11 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
 
 def _leveled(placement: PlacementState, groups: List[ChangeGroup],
              options: PlanOptions) -> Tuple[List[ChangeGroup], bool]:
-    """Levels the load after the changes of `groups`, unless these alone pass a limit. Returns all
-    changes in order, and False if it was told to end.
+    """Levels the load after the changes of `groups`. Returns all changes in order, and False if it
+    was told to end.
 
-    If some of them cannot be ordered legally, leaves the placement with `groups` alone.
+    If they pass a limit, or some of them cannot be ordered legally, leaves the placement with
+    `groups` alone.
     """
     if not placement.snapshot.loads or _within_limits(groups, options)[0] != CONVERGED:
         return groups, True
@@ -118,7 +119,8 @@ def _leveled(placement: PlacementState, groups: List[ChangeGroup],
     finished = level_loads(placement, changes, options)
     wanted = wanted_changes(placement)
     leveled = order_changes(placement, wanted)
-    if sum(map(len, leveled)) == len(wanted):
+    is_whole = sum(map(len, leveled)) == len(wanted)
+    if is_whole and _within_limits(leveled, options)[0] == CONVERGED:
         return leveled, finished
     take_back(placement, wanted)
     apply(placement, changes)

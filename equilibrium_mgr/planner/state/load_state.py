@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import replaced
 from ...plan.load import osd_loads, position_loads
@@ -17,9 +17,19 @@ from .placement_state import PlacementState
 
 _PGS_A_PIECE = 500   # a few milliseconds
 
-#: (load of a shard, group, whether it is displaced)
-Kind = Tuple[float, int, bool]
-Shards = Dict[Kind, List[Tuple[int, int, int]]]   # kind → (bytes, PG, group), sorted
+Shard = Tuple[int, int, int]   # (bytes, PG, group)
+
+
+class Kind(NamedTuple):
+    """Shards of an OSD that are alike."""
+
+    density: float        # load a byte
+    load: float           # of each shard
+    group: int
+    cost: float           # bytes that it costs at least to move one; 0 if they are displaced anyway
+    smallest: int         # bytes
+    largest: int
+    shards: List[Shard]   # sorted by bytes
 
 
 class LoadState:
@@ -37,32 +47,44 @@ class LoadState:
             ups[placement.pgs[pg].pgid] = [osds[i] for i in self._order(pg, placement.up[pg])]
         known = osd_loads(snapshot, ups)
         self.loads: List[float] = [known.get(osd, 0.0) for osd in osds]
-        self._speed = [snapshot.speeds.get(osd, 1.0) for osd in osds]
+        self.speeds = [snapshot.speeds.get(osd, 1.0) for osd in osds]
         #: (load, OSD) of the targets of one set, the least busy first
         self.idle: List[Tuple[float, int]] = []
         #: OSD → (number of its changes, its movable shards)
-        self._shards: Dict[int, Tuple[int, Shards]] = {}
+        self._kinds: Dict[int, Tuple[int, List[Kind]]] = {}
+        self._shard_cost = 0.0
 
-    def choose(self, osds: Sequence[int]) -> None:
-        """Makes `idle` the list of these OSDs, as far as they may get shards."""
+    def choose(self, osds: Sequence[int], shard_cost: float) -> None:
+        """Makes `idle` the list of these OSDs, as far as they may get shards. `shard_cost`: of a
+        move, in addition to its bytes (bytes)."""
+        self._shard_cost = shard_cost
         self.idle = sorted([(self.loads[i], i) for i in osds if self._placement.is_target[i]])
 
-    def shards_on(self, osd: int) -> Shards:
-        """Returns the movable shards of an OSD by kind."""
+    def kinds_on(self, osd: int) -> List[Kind]:
+        """Returns the movable shards of an OSD by kind, those with the least load a byte first."""
         placement = self._placement
         changes = len(placement.changes[osd])
-        known = self._shards.get(osd)
+        known = self._kinds.get(osd)
         if known is not None and known[0] == changes:
             return known[1]
-        found: Shards = defaultdict(list)
+        alike: Dict[Tuple[float, int, bool], List[Shard]] = defaultdict(list)
         for pg in placement.shards[osd]:
             group = placement.group_of(pg, osd)
-            kind = self._load_of(pg, osd), group, osd not in placement.initial_up[pg]
-            found[kind].append((placement.bytes_of[group][pg], pg, group))
-        for shards in found.values():
+            is_displaced = osd not in placement.initial_up[pg]
+            shard = placement.bytes_of[group][pg], pg, group
+            alike[self._load_of(pg, osd), group, is_displaced].append(shard)
+        kinds: List[Kind] = []
+        for (load, group, is_displaced), shards in alike.items():
             shards.sort()
-        self._shards[osd] = changes, found
-        return found
+            smallest = shards[0][0]
+            cost = smallest + self._shard_cost
+            density = load / max(1.0, cost)
+            if is_displaced:
+                cost = 0.0
+            kinds.append(Kind(density, load, group, cost, smallest, shards[-1][0], shards))
+        kinds.sort()
+        self._kinds[osd] = changes, kinds
+        return kinds
 
     def takes_load(self, pg: int, source: int, target: int) -> bool:
         """Returns True if a move takes the load of a shard along, and no other shard gets or loses
@@ -76,13 +98,6 @@ class LoadState:
             first = target
         return self._order(pg, replaced(up, up.index(source), target))[0] == first
 
-    def fall(self, source: int, target: int, load: float) -> float:
-        """Returns by how much the squares of the loads of two OSDs fall together if load moves."""
-        less = load / self._speed[source]
-        more = load / self._speed[target]
-        gained = less * (2.0 * self.loads[source] - less)
-        return gained - more * (2.0 * self.loads[target] + more)
-
     def move(self, pg: int, source: int, target: int) -> None:
         """Moves a shard in the placement, with its load."""
         load = self._load_of(pg, source)
@@ -93,7 +108,7 @@ class LoadState:
     def _add(self, osd: int, load: float) -> None:
         """Adds load to an OSD, and keeps the idle OSDs in order."""
         before = self.loads[osd]
-        after = self.loads[osd] = before + load / self._speed[osd]
+        after = self.loads[osd] = before + load / self.speeds[osd]
         if self._placement.is_target[osd]:
             del self.idle[bisect_left(self.idle, (before, osd))]
             insort(self.idle, (after, osd))
