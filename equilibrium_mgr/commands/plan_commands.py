@@ -105,6 +105,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Seque
         max_moves=max_moves,
         max_bytes=size,
         aim=aim or settings.aim,
+        levels_load=settings.balance_load,
         repair=repair or rule is not None,
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
@@ -327,7 +328,7 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
     for entry in history:
         run = episode_json(entry, 0.0)
         is_completed = run["plan"] == head.name and run["outcome"] == COMPLETED
-        if is_completed and not run["automatic"]:
+        if is_completed and not entry.get("automatic"):
             if (run["started_at"] or 0.0) >= head.created_at:
                 return True
     return False

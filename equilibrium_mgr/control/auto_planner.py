@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
@@ -13,6 +13,7 @@ from ..execution.traffic import OsdTraffic
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
+from ..plan.load import loads_of_sets, osd_loads
 from ..plan.model import STEER, PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
 from ..plan.placement import placement
@@ -23,19 +24,20 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.pg_states import SHORT, has_any
-from ..undo.change_log import ChangeRow
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 from .plan_basis import (
     AT_ONCE, IDLE_CHECKS, LARGE_CHECKS, PACED, PLAN_CHECKS, SETTLED, PlanBasis, Progress, basis_of,
     have_others_moved, why_new)
-from .plan_gain import gain_reason
+from .plan_gain import gain_reason, load_gain
 from .settling import SETTLE_SECONDS, Settling
-from .steering import LONGEST_SECONDS, Steered, SteeringTrigger, logged_choice
+from .steering import LONGEST_SECONDS, SteeringTrigger, reason_of
 
 #: Seconds between two plans for the same reason while no OSD needs space. A plan that was not taken
 #: up for so long, and for two rounds, is void.
 PACE_SECONDS = 600.0
+#: Plans that level the load of OSDs: seconds between two of them, also after a failover.
+_LOAD_SECONDS = 86_400.0
 #: A plan that steers shards takes no longer: shards begin to arrive meanwhile.
 _STEERING_PLAN_SECONDS = 60.0
 #: After a plan that had nothing to gain, a plan for drift alone must gain this ratio, with few
@@ -93,11 +95,13 @@ class AutoPlanner:
         self._balanced: Optional[PlanBasis] = None
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
-        self._steering = SteeringTrigger()
+        self.steering = SteeringTrigger()   # replaced while no option asks for it
         self._planned_at: Optional[float] = None
         self._fruitless = 0         # grows with plans that send nothing while an OSD needs space
         self._is_doubtful = False   # whether the cluster has perhaps changed since it became idle
         self._backoff = Backoff()
+        self._load_rest = WaitTimer()
+        self._load_rest.begin(clock(), _LOAD_SECONDS)
         self._submitted = False
         #: shards without another place, by the last plan that was free to drain
         self.stuck = StuckDrains()
@@ -120,24 +124,11 @@ class AutoPlanner:
             return False
         return self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0
 
-    @property
-    def steered(self) -> Optional[Steered]:
-        """Returns what was last chosen for shards that are copied anyway."""
-        return self._steering.choice
-
     def steering_at(self, settings: Settings, execution: Optional[Execution]) -> Optional[float]:
         """Returns when shards are steered, seconds since the epoch; None if nothing waits for
         that."""
         is_sending = execution is not None and execution.kind == STEER and bool(execution.wanted)
-        return self._steering.due_at(settings, self._clock(), is_sending)
-
-    def restore(self, logged: Sequence[ChangeRow]) -> None:
-        """Takes over from the last mgr. `logged`: what it has sent, the oldest first."""
-        self._steering.choice = logged_choice(logged)
-
-    def forget_steered(self) -> None:
-        """Notes that nothing could be sent of what was chosen for shards that are copied anyway."""
-        self._steering.choice = None
+        return self.steering.due_at(settings, self._clock(), is_sending)
 
     @property
     def is_restless(self) -> bool:
@@ -171,11 +162,13 @@ class AutoPlanner:
         if ready is not None and ready.plan.kind == STEER:
             if self._take_up_steering(ready, snapshot, settings):
                 self._set_idle(None, generation)
-                return NextStep(_planning(self._steering.reason()), plan=ready.plan)
+                return NextStep(_planning(reason_of(ready.plan, snapshot)), plan=ready.plan)
             ready = None
         if ready is not None:
             self._note_stuck(ready)
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
+            if gain is None and settings.balance_load:
+                gain = load_gain(ready.plan, snapshot, settings.min_load_gain)
             if gain is not None:
                 self._executed = ready
                 self._fruitless += 1
@@ -193,9 +186,9 @@ class AutoPlanner:
                           settings: Settings) -> bool:
         """Takes up a plan of kind STEER. Returns False if it is not wanted any more, or empty."""
         now = self._clock()
-        if not self._steering.is_wanted(settings, now):
+        if not self.steering.is_wanted(settings, now):
             return False
-        self._steering.take_up(ready.plan, snapshot, now)
+        self.steering.take_up(ready.plan, snapshot, now)
         if not ready.plan.changes:
             return False
         self._executed = ready
@@ -309,7 +302,7 @@ class AutoPlanner:
         changes that a new topology touches. The others go on until there may be another plan.
         """
         now = self._observe(snapshot, settings, drain_only)
-        if execution.kind == STEER and not self._steering.is_wanted(settings, self._clock()):
+        if execution.kind == STEER and not self.steering.is_wanted(settings, self._clock()):
             return _planning("the options have changed, or the window has closed")
         if execution.kind != STEER and self.is_steering_due(settings):
             return _planning("shards that Ceph copies anyway come first")
@@ -342,7 +335,8 @@ class AutoPlanner:
         settling = self._wait_to_settle(change)
         if settling is None:
             return _planning(change)
-        if is_void:
+        is_urgent = self._settling.is_urgent or self.is_restless
+        if is_void or not is_urgent:   # with another OSD, other moves are right
             return settling
         execution.apply(ExecutionUpdate(dropped=[DroppedChange(one, change) for one in touched]))
         return None
@@ -354,21 +348,32 @@ class AutoPlanner:
         options = automatic_options(
             settings, snapshot, excluded.rejected, self._max_pg_shards(), drain_only)
         basis = basis_of(snapshot, options, settings.min_gain, noise)
+        basis = basis._replace(load_gap=self._load_gap(snapshot, settings, basis))
         needs_space = bool(full_osds(snapshot))
         if not needs_space:
             self._fruitless = 0   # it counts plans that were to make space
         topology = basis.unsettled, snapshot.crush_version
         if settings.steers:
-            self._steering.observe(snapshot, topology, self._clock())
+            self.steering.observe(snapshot, topology, self._clock())
         else:
-            self._steering = SteeringTrigger()   # as a new mgr, once an option is switched on
+            self.steering = SteeringTrigger()   # as a new mgr, once an option is switched on
         if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
 
+    def _load_gap(self, snapshot: Snapshot, settings: Settings, basis: PlanBasis) -> float:
+        """Returns by how much the busiest OSD of a set is above the mean, a ratio of it; 0 if that
+        is too little, or if this is no time to do something about it."""
+        rests = self._load_rest.seconds_left(self._clock()) > 0.0
+        if rests or not settings.balance_load or any(basis.fullness) or blocked_pools(snapshot):
+            return 0.0
+        sets = loads_of_sets(snapshot, osd_loads(snapshot))
+        gap = max([one.max_load - 1.0 for one in sets.values()], default=0.0)
+        return gap if gap >= settings.min_load_gain else 0.0
+
     def is_steering_due(self, settings: Settings) -> bool:
         """Returns True if a plan is to be made that steers shards."""
-        return self._steering.is_due(settings, self._clock())
+        return self.steering.is_due(settings, self._clock())
 
     def _wait_to_settle(self, change: str, least: float = 0.0) -> Optional[Verdict]:
         """Returns the state while the next plan has to wait; None if it has not. `least`: seconds
@@ -400,7 +405,7 @@ class AutoPlanner:
               settings: Settings) -> NextStep:
         """Starts a plan in the job thread, unless one is being made or has to wait."""
         now = self._clock()
-        steering_left = self._steering.seconds_left(settings, now)
+        steering_left = self.steering.seconds_left(settings, now)
         is_steering = self.is_steering_due(settings) and not self.is_planning
         settling = None
         if not is_steering:   # a new mgr that finds shards to steer waits for that, too
@@ -429,19 +434,22 @@ class AutoPlanner:
             self._wake()
         asked = basis.options
         options = _for_relief(snapshot, asked._replace(
-            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes)))
+            least_gain=least_gain, rejected_pgs=frozenset(excluded.codes),
+            levels_load=basis.load_gap > 0.0))
         most_seconds = settings.max_plan_seconds
         if is_steering:
             most_seconds = min(most_seconds, _STEERING_PLAN_SECONDS)
             # of balancing, even if only drains are planned otherwise: it has its own scope
             options = automatic_options(
                 settings, snapshot, asked.rejected_pgs, self._max_pg_shards())._replace(
-                    steering=self._steering.begin_plan(settings, snapshot, now))
+                    steering=self.steering.begin_plan(settings, snapshot, now))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, most_seconds, done):
             self._submitted = True
             if not is_steering:
                 self._planned_at = now
+            if options.levels_load:
+                self._load_rest.begin(now, _LOAD_SECONDS)
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
 

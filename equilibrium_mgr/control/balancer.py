@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    Callable, ContextManager, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple, Union)
+    Callable, ContextManager, Dict, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple, Union)
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
@@ -29,7 +29,7 @@ from ..observation.load_ledger import LoadLedger
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import CANCEL, DRAIN, STEER, UNDO, PgChange, Plan, command_of
+from ..plan.model import CANCEL, DRAIN, MOTIONLESS, STEER, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
@@ -64,6 +64,8 @@ _MOST_CHANGES = 1000
 _NEXT_SECONDS = 2.0
 #: The longest round while PGs that were sent are not seen to be active.
 _WATCHED_SECONDS = 60.0
+#: A state goes on if it is interrupted for fewer seconds.
+_MOMENT_SECONDS = 60.0
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
 _OUT_OF_DATE = Verdict(
     codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
@@ -113,6 +115,7 @@ class Balancer:
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
         self._since_at: Optional[float] = None   # seconds since the epoch, as `until_at`
+        self._former: Dict[str, Tuple[float, float]] = {}   # state → its begin and end
         self._until_at: Optional[float] = None
         self._decided_on: Optional[ClusterSummary] = None
 
@@ -148,13 +151,27 @@ class Balancer:
         """Changes the state that the next status shows."""
         now = self._clock()
         if outcome.state != self._current.state or self._since_at is None:
-            self._since_at = now
+            self._since_at = self._begin_of(outcome.state, now)
             self._log.info("%s: %s", outcome.state, outcome.reason)
         self._current = outcome
         self._until_at = None
         if outcome.state == WAITING and outcome.seconds is not None:
             self._until_at = now + outcome.seconds
         self._decided_on = decided_on or self._decided_on
+
+    def _begin_of(self, state: str, now: float) -> float:
+        """Returns since when a state lasts that begins now. It goes on if it ended a moment ago,
+        or if only a plan was made since."""
+        away_at = now
+        since = self._since_at or now
+        if self._current.state == PLANNING:
+            away_at = since
+        else:
+            self._former[self._current.state] = since, now
+        begin, end = self._former.get(state, (now, now))
+        if away_at - end >= _MOMENT_SECONDS:
+            return now
+        return begin
 
     def publish(self) -> None:
         """Replaces the status by the present one."""
@@ -166,6 +183,9 @@ class Balancer:
             episode = journal.episode
             observer = self.observer
             dispatcher = self.dispatcher
+            steered = self._automatic.steering.choice
+            is_steered = dispatcher.steered.moved and (
+                steered.elsewhere_shards or steered.held_shards)
             self.status = BalancerStatus(
                 state=current.state,
                 reason=current.reason,
@@ -189,7 +209,7 @@ class Balancer:
                 mispredicted=dispatcher.corrections.stopped,
                 decided_on=self._decided_on,
                 drains=self.drains.status,
-                steered=self._automatic.steered if dispatcher.steered.moved else None,
+                steered=steered if is_steered else None,
                 steering_at=self._automatic.steering_at(self._settings(), execution))
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
@@ -360,7 +380,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
-            self._automatic.restore(sent)
+            self._automatic.steering.restore(sent)
             self.observer.logged = {row.pgid: (row.raw, row.after) for row in sent}
             # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
@@ -727,9 +747,9 @@ class Balancer:
             return _COME_IN_BETWEEN
         if execution.name:
             self._end_episode(ending)
-        elif execution.has_sent_nothing and execution.kind == STEER:
-            self._automatic.forget_steered()   # not idle: a plan for balance is another
-        elif execution.has_sent_nothing and not execution.waits_for_rebuild:
+        elif execution.kind == STEER or execution.waits_for_rebuild:
+            return None   # not idle: the next plan is another, or may be the same
+        elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 execution.dropped[0][1], self.drains.drains_only(settings))
@@ -811,7 +831,7 @@ class Balancer:
         dispatcher = self.dispatcher
         is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
-                          {"what_moves": "no data"} if is_motionless else {}, MOVING,
+                          {"what_moves": MOTIONLESS.get(execution.kind)}, MOVING,
                           waiting=() if execution.kind == STEER else decision.waiting)
         now = self._clock()
         wait = wait_until(
@@ -850,13 +870,16 @@ class Balancer:
                    permit: ContextManager[bool]) -> Optional[SentBatch]:
         """Stores a batch in the log of changes, and sends it. Returns None if that is not permitted
         any more."""
-        self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
+        rows = self._journal.log_changes(execution.name, execution.kind, batch, before,
+                                         self._clock())
 
         def note_submitted() -> None:   # the batch counts as misplaced for commands from here on
             self.observer.count_submitted()
             self.publish()
         sent = self.dispatcher.send(execution, batch, before, permit, note_submitted)
         self._journal.end_batch(sent)
+        if execution.kind == STEER and sent is not None:
+            self._automatic.steering.note_sent(rows, sent.snapshot)
         return sent
 
     @contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from textwrap import shorten
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, SentBefore, moving
@@ -37,7 +38,8 @@ UNKNOWN = "unknown"
 #: Ratio of an OSD's size: its report differs by less from the prediction once all data has arrived
 #: and been deleted.
 _ARRIVED_RATIO = 0.001
-_LONGEST_TEXT = 300
+#: Characters of a reason or an outcome that are kept: enough for the plans of an outage.
+_LONGEST_TEXT = 600
 
 
 class Episode(NamedTuple):
@@ -47,7 +49,6 @@ class Episode(NamedTuple):
     why: str
     started_at: float               # seconds since the epoch
     max_before: Dict[str, float]    # device class → highest utilization as OSDs reported it
-    plans: int = 0
     moves: int = 0
     bytes: int = 0
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
@@ -64,15 +65,18 @@ class Episode(NamedTuple):
             "why": self.why,
             "started_at": self.started_at,
             "ended_at": now,
-            "outcome": outcome[:_LONGEST_TEXT],
-            "plans": self.plans,
+            "outcome": _shortened(outcome),
             "moves": self.moves,
             "bytes": self.bytes,
             "max_before": self.max_before,
             "max_predicted": predicted,
             "max_after": after,
-            "measured": _measured(view, predicted, after),
-            "measured_at": view.snapshot.taken_at if view is not None else None}
+            "measured": _measured(view, predicted, after)}
+
+
+def _shortened(text: str) -> str:
+    """Returns the text, or as many of its words as are kept."""
+    return shorten(text, _LONGEST_TEXT, placeholder=" ...")
 
 
 def _name(plan: str) -> str:
@@ -107,7 +111,7 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
     except (KeyError, TypeError, ValueError):
         return None
     return found._replace(
-        why=found.why[:_LONGEST_TEXT], progress=min(1.0, max(0.0, found.progress)))
+        why=_shortened(found.why), progress=min(1.0, max(0.0, found.progress)))
 
 
 COMPLETED = "completed"     # all of the plan that could be sent was sent, and has arrived
@@ -272,13 +276,12 @@ class Journal:
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
                 self.end(f"{SUPERSEDED}: {by}", now, view)
             if self.episode is None:
-                self.episode = Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
+                self.episode = Episode(plan, _shortened(why), now, _reported_maxima(view))
                 self._write_line(f"{_name(plan)} begins: {self.episode.why}")
             elif adds:
                 both = f"{self.episode.why}; {why}"
-                self.episode = self.episode._replace(why=both[:_LONGEST_TEXT])
+                self.episode = self.episode._replace(why=_shortened(both))
                 self._write_line(f"{_name(plan)}: {why}")
-            self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
@@ -337,9 +340,9 @@ class Journal:
             return has_begun
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
-                    now: float) -> None:
+                    now: float) -> Sequence[ChangeRow]:
         """Records a batch in the log of changes before it is sent, and its episode: batches of the
-        next mgr must belong to the same one. On return both are stored."""
+        next mgr must belong to the same one. On return both are stored. Returns the rows."""
         with self._lock:
             begun_at = now
             episode = self.episode
@@ -370,6 +373,7 @@ class Journal:
                     held=tuple(held)))
             self.changes.append(rows, now)
             self._store.flush()
+            return rows
 
     def end_batch(self, sent: Optional[SentBatch]) -> None:
         """Ends the batch of `log_changes`, by the snapshot after it. None: nothing was sent."""

@@ -46,6 +46,9 @@ class PlanBasis(NamedTuple):
     held_pgs: int                            # PGs that stay for a reason of the list LIFTED
     fullness: Fullness
     noise: float                             # mean difference of utilizations between two reports
+    #: by how much the busiest OSD of a set is above the mean, a ratio of it; 0 if nothing is to be
+    #: done about that now
+    load_gap: float = 0.0
 
     @property
     def unsettled(self) -> Tuple[Any, ...]:
@@ -242,6 +245,13 @@ def drift(then: PlanBasis, now: PlanBasis) -> Optional[str]:
     return None
 
 
+def load_change(_: PlanBasis, now: PlanBasis) -> Optional[str]:
+    """Returns a clause if something is to be done about the load of OSDs."""
+    if not now.load_gap:
+        return None
+    return f"the busiest OSD has {now.load_gap + 1.0:.2f} times the mean load"
+
+
 def have_others_moved(then: PlanBasis, now: PlanBasis, sent: Sequence[PgChange] = ()) -> bool:
     """Returns True if somebody else has changed upmap items. `sent`: changes that the module has
     sent since, perhaps."""
@@ -332,4 +342,5 @@ LARGE_CHECKS: Sequence[Tuple[str, Check]] = (
     (SETTLED, topology_change),
     (PACED, data_change))
 #: Checks while the loop is idle.
-IDLE_CHECKS: Sequence[Tuple[str, Check]] = (*LARGE_CHECKS, (PACED, drift))
+IDLE_CHECKS: Sequence[Tuple[str, Check]] = (
+    *LARGE_CHECKS, (PACED, drift), (PACED, load_change))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Optional
 
+from ..plan.load import loads_after, loads_of_sets, osd_loads
 from ..plan.model import Plan
 from ..plan.usage import bytes_beyond_share
 from ..runtime.formatting import format_bytes, format_percent
@@ -26,6 +27,19 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
         if reason is not None:
             return reason
     return None if min_gain > 0.0 else "there are moves that improve the placement"
+
+
+def load_gain(plan: Plan, snapshot: Snapshot, min_load_gain: float) -> Optional[str]:
+    """Returns the gain for the busiest OSD of a set as a clause for the history, or None if it is
+    below `min_load_gain` (a ratio of the mean load, the option of that name)."""
+    loads = osd_loads(snapshot)
+    planned = loads_of_sets(snapshot, loads_after(snapshot, loads, plan.changes))
+    for name, before in sorted(loads_of_sets(snapshot, loads).items()):
+        after = planned[name].max_load
+        if before.max_load - after >= min_load_gain:
+            return (f"the busiest OSD of class {name} can be brought from {before.max_load:.2f} to"
+                    f" {after:.2f} times the mean load")
+    return None
 
 
 def _drain(plan: Plan, snapshot: Snapshot, _: float) -> Optional[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
 
+from ..execution.guards import blocked_pools
 from ..plan.model import STEER, Plan, Usage, has_begun
 from ..plan.options import Steering
-from ..planner.steering import only_lacks_copies, state_obstacle, steered_shards
+from ..planner.steering import BY_STATE, only_lacks_copies, state_obstacle, steered_shards
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer, doubled
@@ -18,7 +19,7 @@ from ..settings import Settings
 from ..snapshot.model import Pg, Snapshot, UpmapItems
 from ..snapshot.upmap_items import apply_items
 from ..undo.change_log import ChangeRow
-from .cluster_guards import is_open
+from .cluster_guards import is_limited, is_open
 
 #: A topology must stay the same for so many seconds before shards are steered: an OSD that is out
 #: may come back, and several OSDs go out one after the other.
@@ -36,14 +37,15 @@ _REASONS_NAMED = 2   # before a sentence only counts the rest
 
 
 class Steered(NamedTuple):
-    """What the last plan of kind STEER has chosen; JSON-ready by `_asdict`."""
+    """What plans of kind STEER have chosen, the last one by its figures; JSON-ready by
+    `_asdict`. Shards count while their upmap items are in place."""
 
-    at: float             # seconds since the epoch
-    elsewhere_shards: int   # that come to other OSDs than CRUSH's
-    held_shards: int      # that stay where their data is
-    #: of the fullest OSD when all has arrived, a ratio; None if the last mgr has chosen
-    max_utilization: Optional[float] = None
-    max_utilization_by_crush: Optional[float] = None   # the same without the plan
+    at: float = 0.0           # seconds since the epoch
+    elsewhere_shards: int = 0   # that come to other OSDs than CRUSH's
+    held_shards: int = 0      # that stay where their data is
+    #: of the fullest OSD when all has arrived, a ratio, without the plan; 0 if the last mgr has
+    #: chosen
+    max_utilization_by_crush: float = 0.0
     skipped: Mapping[str, int] = {}   # why PGs keep their targets → how many shards
     left_alone: Mapping[str, str] = {}   # Plan.left_alone
 
@@ -53,7 +55,8 @@ class SteeringTrigger:
 
     def __init__(self) -> None:
         #: what was chosen, also by the last mgr; it counts while such PGs are on their way
-        self.choice: Optional[Steered] = None
+        self.choice = Steered()
+        self._sent: Dict[str, ChangeRow] = {}   # by pgid: the changes that `choice` counts
         self._topology: Any = None
         self._planned: Any = None   # the topology of the last plan
         self._is_changed = False    # and nobody has planned for that yet
@@ -85,6 +88,7 @@ class SteeringTrigger:
         in_flight = snapshot.in_flight()
         moving = frozenset(in_flight)
         self._steered &= moving
+        self._count(snapshot)
         self._note_returned(snapshot, in_flight)
         if self._topology is None:   # a new mgr: perhaps the last one has not steered a rebuild
             if any(only_lacks_copies(pg, snapshot.pools[pg.pool])
@@ -96,6 +100,28 @@ class SteeringTrigger:
         self._note_ready(in_flight, now)
         self._moving = moving
         self._items = snapshot.upmap_items
+
+    def note_sent(self, rows: Sequence[ChangeRow], snapshot: Snapshot) -> None:
+        """Notes changes of a plan of kind STEER that were sent. `snapshot`: after that."""
+        self._sent.update({row.pgid: row for row in rows})
+        self._count(snapshot)
+
+    def restore(self, logged: Sequence[ChangeRow]) -> None:
+        """Takes over from the last mgr. `logged`: what it has sent, the oldest first."""
+        for row in logged:
+            if row.kind == STEER and row.begun_at == logged[-1].begun_at:
+                self._sent[row.pgid] = row
+                self.choice = Steered(row.at)
+
+    def _count(self, snapshot: Snapshot) -> None:
+        """Counts the shards whose upmap items are in place."""
+        held = elsewhere = 0
+        for row in self._sent.values():
+            new = [target for _, target in set(row.after).difference(row.before)]
+            if set(row.after).issubset(snapshot.items_of(row.pgid)):
+                held += len(row.held)
+                elsewhere += len(set(new).difference(row.held))
+        self.choice = self.choice._replace(elsewhere_shards=elsewhere, held_shards=held)
 
     def _begin_change(self, moved_before: FrozenSet[str], items: Mapping[str, UpmapItems],
                       now: float) -> None:
@@ -183,8 +209,8 @@ class SteeringTrigger:
         self._planned = self._topology
         self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
-        return Steering(settings.steer_recovery, settings.hold_placement,
-                        self._at_rest(snapshot), self._returned)
+        return Steering(*self._options, self._at_rest(snapshot), self._returned,
+                        is_followed=not (is_limited(settings) or blocked_pools(snapshot)))
 
     def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
         """Returns the PGs that only the change has moved. They rested before, and nobody but the
@@ -204,49 +230,35 @@ class SteeringTrigger:
         if self._asked:
             self._left -= self._asked
         else:
-            self._left = frozenset(plan.passing)
+            self._left = frozenset([pgid for pgid, why in plan.left_alone.items()
+                                    if why.startswith(BY_STATE)])
         self._ready = frozenset()
+        if not self._steered:   # what was chosen before is over
+            self._sent = {}
         self._steered |= {change.pgid for change in plan.changes}
         if plan.changes:
-            elsewhere, held = steered_shards(plan, snapshot)
-            self.choice = Steered(now, elsewhere, held, _highest(plan.after),
-                                   _highest(plan.before), plan.skipped, plan.left_alone)
+            self.choice = Steered(now, 0, 0, _highest(plan.before), plan.skipped, plan.left_alone)
+            self._count(snapshot)
 
-    def reason(self) -> str:
-        """Returns what was chosen, as a clause for the history."""
-        choice = self.choice
-        if choice is None:
-            return ""
-        parts: List[str] = []
-        if choice.elsewhere_shards:
-            parts.append(plural(choice.elsewhere_shards, "shard that is copied anyway goes",
-                                "shards that are copied anyway go") + " where there is room")
-        if choice.held_shards:
-            parts.append(plural(choice.held_shards, "shard stays where its data is",
-                                "shards stay where their data is"))
-        return " and ".join(parts) + skipped_text(choice.skipped)
+
+def reason_of(plan: Plan, snapshot: Snapshot) -> str:
+    """Returns what a plan of kind STEER chooses, as a clause for the history. `snapshot`: before
+    it."""
+    elsewhere, held = steered_shards(plan, snapshot)
+    parts: List[str] = []
+    if elsewhere:
+        parts.append(plural(elsewhere, "shard that is copied anyway is to go where there is room",
+                            "shards that are copied anyway are to go where there is room"))
+    if held:
+        parts.append(plural(held, "shard is to stay where its data is",
+                            "shards are to stay where their data is"))
+    return " and ".join(parts) + skipped_text(plan.skipped)
 
 
 def _may_steer(settings: Settings, now: float) -> bool:
     """Returns True if an option asks for steering, and the window is open: drains are planned
     outside it, too."""
     return settings.steers and is_open(settings, now)
-
-
-def logged_choice(rows: Sequence[ChangeRow]) -> Optional[Steered]:
-    """Returns what the last plan of kind STEER has chosen, by rows of the log, the oldest first."""
-    found = None
-    held = elsewhere = 0
-    for row in rows:
-        if row.kind != STEER:
-            continue
-        if found is not None and row.at > found.at + _OVERDUE_SECONDS:   # of another plan
-            held = elsewhere = 0
-        new = [to for _, to in set(row.after).difference(row.before)]
-        held += len(row.held)
-        elsewhere += len(set(new).difference(row.held))
-        found = Steered(row.at, elsewhere, held)
-    return found
 
 
 def _is_ready(pg: Pg) -> bool:

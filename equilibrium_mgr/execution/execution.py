@@ -14,7 +14,7 @@ from typing import (
     Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
-from ..plan.model import BALANCE, MOTIONLESS, STEER, UNGUARDED, PgChange
+from ..plan.model import BALANCE, MOTIONLESS, UNGUARDED, PgChange
 from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot, UpmapItems
@@ -255,9 +255,7 @@ class Execution:
             return f"{self.sent_moves} of {self.planned_moves} shards sent"
         changed = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
                    f" {plural(self.planned_pgs, 'PG')} are changed")
-        if self.kind == STEER:
-            return f"{changed}; no more data moves than before"
-        return f"{changed}; no data moves"
+        return f"{changed}; {MOTIONLESS[self.kind]}"
 
     def summary(self) -> Dict[str, Any]:
         """Returns JSON-ready figures for `status`."""
@@ -265,6 +263,7 @@ class Execution:
             "plan": self.name or "automatic",
             "kind": self.kind,
             "started_at": self.started_at,
+            "progress": self.progress(),
             "planned_pgs": self.planned_pgs,
             "remaining_pgs": len(self.wanted),
             "planned_moves": self.planned_moves,
@@ -272,7 +271,6 @@ class Execution:
             "sent_bytes": self.sent_bytes,
             "done_moves": self.done_moves,
             "dropped_moves": self.dropped_moves,
-            "remaining_moves": self.remaining_moves,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 

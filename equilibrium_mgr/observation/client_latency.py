@@ -22,11 +22,13 @@ _NONE: Counters = (0, 0)
 
 
 class ClientLatency(NamedTuple):
-    """Seconds that an op took on average, by the OSDs' own counters; None if there was no op."""
+    """Seconds that an op took on average, by the OSDs' own counters; None if there was no op.
+    JSON-ready by `_asdict`."""
 
     osds: int                  # whose ops these are
-    recent: Optional[float]    # of the last minutes
-    before: Optional[float]    # before these moves: of an hour or more, or since it started
+    recent_seconds: Optional[float]   # of the last minutes
+    #: before these moves: of an hour or more, or since it started
+    before_seconds: Optional[float]
 
 
 class _Quiet(NamedTuple):

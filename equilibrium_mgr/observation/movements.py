@@ -230,7 +230,8 @@ class _Origins:
         if earlier is None:   # monitors drop items, too, and CRUSH moves the PG then
             is_ours = is_ours and self._is_as_logged(pg, items, pool.erasure)
             return PLAN if is_ours and source not in pg.raw else CRUSH
-        if is_same_placement(earlier.raw, pg.raw, pool.erasure):
+        was_dropped = known == RECOVERY   # its item, by monitors; then the lost copy came back
+        if not was_dropped and is_same_placement(earlier.raw, pg.raw, pool.erasure):
             return STEERED if is_steered else UPMAP
         return CRUSH
 

@@ -27,6 +27,7 @@ from .movements import PLAN, measured_rates
 #: The longest time between two snapshots while moves in flight stand still, and the shortest while
 #: the cluster is idle.
 LONGEST_SECONDS = 600.0
+_LONGEST_REST_SECONDS = 86_400.0   # between two snapshots of an idle cluster
 #: The shortest while the cluster is idle and an OSD is above nearfull.
 FULL_PACE_SECONDS = 240.0
 #: The longest while an OSD is above backfillfull, or PGs wait for space.
@@ -304,11 +305,12 @@ def _osds_of_own_moves(view: ClusterView) -> List[int]:
 def _is_due_at_rest(then: ClusterSummary, now: ClusterSummary, elapsed: float,
                     retry_due: bool) -> bool:
     """Returns True if an idle cluster needs a new snapshot: the last one is old enough, and
-    anything except times has changed or a plan may be made again."""
+    anything except times has changed or a plan may be made again. Operations are counted once a day
+    in any case."""
     if elapsed < pace_seconds(now.fullness):
         return False
     same_times = now._replace(taken_at=then.taken_at, statistics_at=then.statistics_at)
-    return retry_due or then != same_times
+    return retry_due or then != same_times or elapsed >= _LONGEST_REST_SECONDS
 
 
 def _longest_seconds(summary: ClusterSummary) -> float:

@@ -131,10 +131,11 @@ class BoundGap(NamedTuple):
     device_class: str   # the name of the set
     rebuilding: str = ""   # why one of its pools waits for a rebuild; empty if none does
 
-    def sentence(self, limited: bool = False) -> str:
-        """Returns the gap for people. `limited`: the bound is that of moves of some pools alone."""
+    def sentence(self, limited: bool = False, when: str = "") -> str:
+        """Returns the gap for people. `limited`: the bound is that of moves of some pools alone.
+        `when`: of the utilization, if not now."""
         bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
-        fullest = f"osd.{self.osd}, the fullest of class {self.device_class}, is"
+        fullest = f"osd.{self.osd}, the fullest of class {self.device_class}{when}, is"
         if self.above < -SAME:   # only lowered weights do that
             return (f"{fullest} {-100.0 * self.above:.1f} points below {bound}, which keeps lowered"
                     " weights")
@@ -198,7 +199,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     first = [one.osd_set.name for one in fullest_osds(view, device_classes)[:1]]
     # `explain` begins with the same
     shown = next((gap for gap in gaps if gap.device_class in first), far)
-    sentence = shown.sentence(limited)
+    when = " once all has arrived" if view.movements else ""
+    sentence = shown.sentence(limited, when)
     if far.excess <= 0.0:
         said = f"{reason}; {sentence}"
         if shown.above > _USUAL_GAP:

@@ -23,8 +23,11 @@ KINDS = BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN, STEER = (
     "balance", "undo", "cancel", "freeze", "repair", "drain", "steer")
 
 #: Plans of these kinds copy nothing that is not copied anyway: degraded PGs and limits of movement
-#: do not stop them. Changes that would copy more after all are dropped.
-MOTIONLESS = frozenset((CANCEL, FREEZE, STEER))
+#: do not stop them. Changes that would copy more after all are dropped. → What they move, a clause.
+MOTIONLESS = {
+    CANCEL: "no data moves",
+    FREEZE: "no data moves",
+    STEER: "no more data moves than before"}
 
 #: Flags and the built-in balancer do not stop plans of these kinds, which only end movements.
 UNGUARDED = frozenset((CANCEL, FREEZE))
@@ -276,10 +279,9 @@ class Plan(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()   # on drained OSDs, when the plan is done
     kind: str = BALANCE          # one of KINDS
     limited_to: str = ""         # PlanOptions.limited_to
+    load_bytes: int = 0          # of `bytes`: how many more because of the load of OSDs
     #: of kind STEER: pgid → why a PG in flight keeps its targets; it is not stored
     left_alone: Dict[str, str] = {}
-    #: pgids of `left_alone` that the state of the PG keeps there, which passes
-    passing: Tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -323,6 +325,8 @@ class Plan(NamedTuple):
         }
         if self.limited_to:
             dump["limited_to"] = self.limited_to
+        if self.load_bytes:
+            dump["load_bytes"] = self.load_bytes
         return dump
 
 
@@ -340,7 +344,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
         plan: Plan = typed({
-            "limited_to": "", **dump, "left_alone": {}, "passing": (),
+            "limited_to": "", "load_bytes": 0, **dump, "left_alone": {},
             "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise

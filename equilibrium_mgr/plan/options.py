@@ -45,6 +45,7 @@ class Steering(NamedTuple):
     at_rest: FrozenSet[str] = frozenset()   # pgids: only these may be held where their data is
     #: OSDs that have come back: they may have data of PGs that come to them
     returned: FrozenSet[int] = frozenset()
+    is_followed: bool = True   # balancing may go on as soon as all is held and steered
 
 
 class PlanOptions(NamedTuple):
@@ -71,6 +72,7 @@ class PlanOptions(NamedTuple):
     only: Optional[Mapping[str, FrozenSet[int]]] = None
     #: the moves that sources, targets, pools and classes allow, in words; empty: all moves
     limited_to: str = ""
+    levels_load: bool = False             # if fullness and room stay, also lowers the busiest OSDs
 
     def may_get(self, osd: int) -> bool:
         """Returns True if shards may come to an OSD."""

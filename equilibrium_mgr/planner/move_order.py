@@ -128,11 +128,7 @@ class _Sorter:
         self._used = list(placement.used_bytes)
         self._max_shards = placement.max_shards
         self._shard_counts = list(placement.shard_counts)
-        snapshot = placement.snapshot
-        #: OSD → its set and device class. Both, because a class may be in several sets that limit
-        #: nothing of each other, and a set may have several classes
-        self._class_of = [f"{snapshot.set_of(osd)} {snapshot.osds[osd].device_class}"
-                          for osd in placement.osd_ids]
+        self._class_of = [placement.class_of(i) for i in range(len(placement.osd_ids))]
         self._changes = changes
         #: changes that take a shard off an OSD that is being drained, and changes that help them
         self._draining = draining(placement, changes)

@@ -26,6 +26,7 @@ from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.demand import movable_bytes
 from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
+from .load_leveling import level_loads
 from .limited_search import LimitedSearch, limited_placement
 from .move_order import (
     Change, ChangeGroup, apply, draining, order_changes, take_back, wanted_changes)
@@ -60,6 +61,10 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     placement, groups, finished = multi_start_search(leveled, options, bounds)
     if options.least_gain > 0.0 and finished:
         groups = drift_changes(placement, groups, bounds, options)
+    without = sum(map(_bytes_of, groups))
+    if options.levels_load and finished and not options.drain_only:
+        groups, finished = _leveled(placement, groups, options)
+    load_bytes = sum(map(_bytes_of, groups)) - without
     stop_reason, kept = _within_limits(groups, options)
     beginning = _changes_of(kept)
     # evacuation goes first, even if other moves gain more
@@ -79,7 +84,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
         stop_reason = INTERRUPTED
     plan = changes.plan(stop_reason, options, of_sizes(bounds, leveled, snapshot))
     kind = DRAIN if options.drain_only else BALANCE
-    return plan._replace(stuck=stuck_shards(placement, options), kind=kind)
+    return plan._replace(stuck=stuck_shards(placement, options), kind=kind, load_bytes=load_bytes)
 
 
 def _ordered(placement: PlacementState, bounds: UtilizationBounds,
@@ -98,6 +103,28 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
     first_search(placement, bounds, options).reduce()
     placement.observers.clear()
     return order_changes(placement, wanted_changes(placement)), False
+
+
+def _leveled(placement: PlacementState, groups: List[ChangeGroup],
+             options: PlanOptions) -> Tuple[List[ChangeGroup], bool]:
+    """Levels the load after the changes of `groups`. Returns all changes in order, and False if it
+    was told to end.
+
+    If they pass a limit, or some of them cannot be ordered legally, leaves the placement with
+    `groups` alone.
+    """
+    if not placement.snapshot.loads or _within_limits(groups, options)[0] != CONVERGED:
+        return groups, True
+    changes = _changes_of(groups)
+    finished = level_loads(placement, changes, options)
+    wanted = wanted_changes(placement)
+    leveled = order_changes(placement, wanted)
+    is_whole = sum(map(len, leveled)) == len(wanted)
+    if is_whole and _within_limits(leveled, options)[0] == CONVERGED:
+        return leveled, finished
+    take_back(placement, wanted)
+    apply(placement, changes)
+    return groups, finished
 
 
 def _within_limits(groups: List[ChangeGroup],

@@ -10,7 +10,7 @@ beginning if its target changes, and goes on if it stays. Its shards may still b
 """
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import combinations, islice, product
 from typing import (
     Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -40,6 +40,8 @@ _CROWDED_RATIO = 0.01
 _MOST_TRIED = 4000
 #: The emptiest OSDs that are tried for each shard that is not held.
 _MOST_TARGETS = 60
+#: How the reason begins why a PG in a state that passes is left alone.
+BY_STATE = "it is "
 _PGS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
@@ -68,7 +70,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     assert steering is not None
     pgs, left_alone = _steered_pgs(snapshot, options, steering)
     chosen = _choose(snapshot, options, pgs)
-    crowding = _crowding(snapshot, pgs, chosen.up)
+    crowding = _crowding(snapshot, pgs, chosen.up, steering.is_followed)
     for pgid in crowding:
         del pgs[pgid]
         left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
@@ -88,10 +90,8 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
         else:
             left_alone[pgid] = "no other OSDs are better"
     plan = changes.plan(CONVERGED if chosen.finished else INTERRUPTED, options, chosen.bounds)
-    passing = [pgid for pgid, why in left_alone.items()
-               if why == state_obstacle(snapshot.pgs[pgid])]
     return plan._replace(kind=STEER, skipped=dict(sorted(skipped.items())),
-                         left_alone=left_alone, passing=tuple(passing))
+                         left_alone=left_alone)
 
 
 def steered_shards(plan: Plan, snapshot: Snapshot) -> Tuple[int, int]:
@@ -142,23 +142,30 @@ def _largest_first(snapshot: Snapshot, pgids: Iterable[str]) -> List[str]:
     return sorted(pgids, key=lambda pgid: (-snapshot.pgs[pgid].shard_bytes, pgid))
 
 
-def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg],
-              ups: Mapping[str, Osds]) -> List[str]:
+def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str, Osds],
+              is_followed: bool) -> List[str]:
     """Returns the pgids of PGs with a held shard whose new OSDs become too full. `ups`: their up
-    sets.
+    sets. `is_followed`: as in Steering.
 
     An OSD is too full if all OSDs of its class are clearly emptier, now and after the moves that
     CRUSH alone makes. Enough PGs are returned to end that, those with the largest shards first. A
     rule that keeps PGs within two racks can cause it, because rebuilt shards go beside held ones.
+    If these moves lower the maximum of a class, and balancing cannot go on, every held shard
+    counts: OSDs that were added would stay empty beside full ones.
     """
-    most: Dict[str, float] = {}   # device class → utilization
-    for osd in snapshot.osds.values():
-        highest = max(osd.utilization or 0.0, osd.target_utilization or 0.0)
-        most[osd.device_class] = max(most.get(osd.device_class, 0.0), highest)
+    highest = snapshot.max_utilization_by_class()
+    by_crush: Dict[str, float] = defaultdict(float)
+    for number in snapshot.alive:
+        osd = snapshot.osds[number]
+        name = osd.device_class
+        by_crush[name] = max(by_crush[name], osd.target_utilization or 0.0)
     excess: Dict[int, float] = {}   # OSD → bytes
     for number, osd in _with_up(snapshot, ups).osds.items():
-        allowed = (most[osd.device_class] + _CROWDED_RATIO) * osd.size_bytes
-        excess[number] = osd.target_bytes - allowed
+        name = osd.device_class
+        allowed = max(highest[name], by_crush[name]) + _CROWDED_RATIO
+        if by_crush[name] < highest[name] and not is_followed:
+            allowed = 0.0
+        excess[number] = osd.target_bytes - allowed * osd.size_bytes
     found: List[str] = []
     for pgid in piecewise(_largest_first(snapshot, pgs), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
@@ -251,7 +258,7 @@ def state_obstacle(pg: Pg) -> str:
     if ACTIVE in pg.state and not has_any(pg.state, UNSTEERABLE):
         return ""
     states = UNSTEERABLE.intersection(pg.state.split("+"))
-    return f"it is {'+'.join(sorted(states)) or 'not active'}"
+    return f"{BY_STATE}{'+'.join(sorted(states)) or 'not active'}"
 
 
 def only_lacks_copies(pg: Pg, pool: Pool) -> bool:

@@ -34,8 +34,7 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     any."""
     found = [episode_json(entry, now) for entry in entries]
     if episode is not None:
-        current = dict(episode, automatic=not episode["plan"])
-        found.append(episode_json(current, now, UNDER_WAY))
+        found.append(episode_json(episode, now, UNDER_WAY))
     if limit is None:
         limit = DEFAULT_LIMIT
     shown = limited_rows(found[::-1], limit)[::-1]
@@ -94,31 +93,26 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
         took = max(0.0, until - started)
     return {
         "plan": str(entry.get("plan") or "automatic"),
-        "automatic": bool(entry.get("automatic")),
         "why": str(entry.get("why", "")),
         "started_at": started,
         "ended_at": ended,
         "took_seconds": took,
         "outcome": outcome,
         "outcome_reason": reason,
-        "plans": _number(entry, "plans"),
         "shards": _number(entry, "moves"),
         "bytes": _number(entry, "bytes"),
         "classes": _classes_json(entry),
-        "measured": measured,
-        "measured_at": _number(entry, "measured_at")}
+        "measured": measured}
 
 
 def _classes_json(entry: Mapping[str, Any]) -> List[Row]:
-    """Returns the highest utilization of each device class: before, as predicted, and after."""
+    """Returns the highest utilization of each device class, before and after."""
     before = _ratios(entry, "max_before")
-    predicted = _ratios(entry, "max_predicted")
     after = _ratios(entry, "max_after")
     return [{"device_class": name,
              "max_before": before.get(name),
-             "max_predicted": predicted.get(name),
              "max_after": after.get(name)}
-            for name in sorted({*before, *predicted, *after})]
+            for name in sorted({*before, *after})]
 
 
 def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:

@@ -169,7 +169,7 @@ def _moving_bytes(moment: _Moment) -> Figures:
     return left
 
 
-_NOTHING_STEERED = Steered(0.0, 0, 0)
+_NOTHING_STEERED = Steered()
 
 
 def _steered_shards(moment: _Moment) -> Figures:
@@ -186,7 +186,7 @@ def _client_op_seconds(moment: _Moment) -> Figures:
     latency = moment.view.client_latency
     if latency is None:
         return {}
-    return {"recent": latency.recent, "before": latency.before}
+    return {"recent": latency.recent_seconds, "before": latency.before_seconds}
 
 
 def _toofull_pgs(moment: _Moment) -> Figures:

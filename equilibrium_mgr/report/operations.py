@@ -119,6 +119,8 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
 
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
+_PURGE_ALONE = ("stop the OSDs that are safe to stop, and take them away by 'ceph osd purge': that"
+                " moves no data")
 _SAFE = {True: "yes", False: "no"}
 _HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
 _COLUMNS: Columns = {
@@ -166,8 +168,10 @@ def _purge_lines(rows: Sequence[Row]) -> List[str]:
     """Returns how to purge the OSDs that still have a CRUSH weight."""
     weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
                if row["purge_moves_data"]]
-    if not weights:
+    if not any(row["safe_to_stop"] for row in rows):
         return []
+    if not weights:
+        return _sentence(_PURGE_ALONE)
     commands = ["ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"]
     return _sentence(_PURGE) + pasted(commands)
 
@@ -258,7 +262,6 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
         "state": _outcome(name, dry_run),
         "drained_again_osds": sorted(draining & gained),
         "osdmap_epoch": snapshot.epoch,
-        "remapped_pgs": found.remapped_pgs,
         "pinned_pgs": len(changes),
         "shards": found.shards,
         "bytes": found.bytes,

@@ -172,9 +172,7 @@ def _progress_text(data: Data) -> str:
     if progress is None:
         return ""
     if execution["kind"] in MOTIONLESS:
-        planned = execution["planned_pgs"]
-        return (f"{planned - execution['remaining_pgs']} of {plural(planned, 'PG')} changed; no"
-                " data moves")
+        return str(execution["progress"])
     total = progress["bytes_total"]
     rate = progress["bytes_per_second"]
     dropped = execution["dropped_moves"]
@@ -239,17 +237,18 @@ def _steered_text(data: Data, now: float) -> str:
     steered = data["steered"]
     at = data["steering_at"]
     if at and at > now:
-        return (f"in {format_duration(at - now)} equilibrium chooses OSDs with more room for shards"
-                " that Ceph copies and that have not begun to arrive")
+        return (f"in {format_duration(at - now)} equilibrium looks for OSDs with more room, for"
+                " shards that Ceph copies and that have not begun to arrive")
     if not steered:
         return ""
     elsewhere = plural(steered["elsewhere_shards"], "shard goes", "shards go")
-    text = (f"{elsewhere} to other OSDs than CRUSH's, {steered['held_shards']} stay where their"
-            " data is")
-    chosen = format_percent(steered["max_utilization"])
-    by_crush = format_percent(steered["max_utilization_by_crush"])
-    if chosen:
-        text += f": the fullest OSD will be at {chosen}%, by CRUSH alone at {by_crush}%"
+    held = plural(steered["held_shards"], "stays where its", "stay where their")
+    text = f"{elsewhere} to other OSDs than CRUSH's, {held} data is"
+    by_crush = steered["max_utilization_by_crush"]
+    chosen = max([row["soon_max_utilization"] or 0.0 for row in data["classes"]], default=0.0)
+    if chosen < by_crush:
+        text += (f": the fullest OSD will be at {format_percent(chosen)}%, by CRUSH alone at"
+                 f" {format_percent(by_crush)}%")
     return text + skipped_text(steered["skipped"])
 
 
@@ -437,7 +436,6 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "waiting": [group.to_json() for group in status.waiting],
         "planning": _planning_json(plan_service, now),
         "last_execution": status.last_execution,
-        "episode": status.episode,
         "rejected": _rejected_json(status, now),
         "mispredicted": _mispredicted_json(status, view),
         "window": _window_json(settings, now),
@@ -495,6 +493,7 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
             "moving": dict.fromkeys(MovingTotals._fields),
             "stacked_backfills": {}}
     snapshot = view.snapshot
+    latency = view.client_latency
     planned = age = None
     if status.progress is not None:
         planned = view.planned(status.wanted).used
@@ -511,7 +510,7 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
         "misplaced_ratio": view.misplaced_ratio,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full],
         "moving": view.moving._asdict(),
-        "client_latency": _latency_json(view),
+        "client_latency": latency._asdict() if latency is not None else None,
         "stacked_backfills": dict(view.stacked_backfills),
         "will_not_fit": [one._asdict() for one in status.will_not_fit(view)],
         "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
@@ -519,15 +518,6 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) 
         "unused_hosts": unused_hosts(snapshot),
         "rebuilding": rebuilding_text(view),
         "flags": [flag for flag in snapshot.flags if flag[:2] in ("no", "pa")]}
-
-
-def _latency_json(view: ClusterView) -> Optional[Data]:
-    latency = view.client_latency
-    if latency is None:
-        return None
-    return {"osds": latency.osds,
-            "recent_seconds": latency.recent,
-            "before_seconds": latency.before}
 
 
 def _planning_json(plan_service: PlanService, now: float) -> List[Data]:
@@ -606,7 +596,6 @@ def _mispredicted_json(status: BalancerStatus, view: Optional[ClusterView]) -> L
         rows.append({
             "pool_id": pool,
             "osd": found.osd,
-            "measured_bytes": found.measured_bytes,
             "found_at": found.found_at,
             "until_at": found.until,
             "reason": reason})

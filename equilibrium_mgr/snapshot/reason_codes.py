@@ -245,7 +245,8 @@ REASONS: Mapping[str, Reason] = {
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
-        ("'ceph osd in {out}', and 'ceph osd unset noin' where that flag keeps new OSDs out",
+        ("nothing; 'ceph osd in {out}' gives it data, and 'ceph osd unset noin' where that"
+         " flag keeps new OSDs out",
          "bring osd.{osd} up and in; 'ceph osd tree' shows it",
          "bring the OSDs up and in; 'ceph osd tree' shows them"),
         sentence="osd.{osd} is {obstacle}",
@@ -373,7 +374,7 @@ REASONS: Mapping[str, Reason] = {
                      clause="are as full already"),
     PLANNING: Reason(("nothing; it ends by itself when the plan is made",), UNDECIDED),
     MOVING: Reason(
-        ("nothing; it ends by itself, and {what_moves} moves",
+        ("nothing; it ends by itself, and {what_moves}",
          "nothing; it ends by itself when what moves has arrived")),
 }
 

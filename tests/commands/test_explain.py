@@ -49,7 +49,7 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
     assert "rm-pg-upmap" in data["action"]
     (row,) = data["counts"]
     assert row["code"] == "immovable"
-    assert row["count"] == data["census"]["pairs"] > 0
+    assert row["count"] > 0
     pool = ask(session, "explain vms")
     assert pool["immovable_pgs"] == {reason: pool["pgs"]}
     assert ask(session, "explain 2.1f")["immovable"] == reason

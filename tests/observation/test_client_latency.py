@@ -34,7 +34,8 @@ class Osds:
         found = self.observe(now, *moving)
         if found is None:
             return "nothing"
-        recent, before = _milliseconds(found.recent), _milliseconds(found.before)
+        recent = _milliseconds(found.recent_seconds)
+        before = _milliseconds(found.before_seconds)
         return f"{found.osds} OSDs: {recent} after {before}"
 
 

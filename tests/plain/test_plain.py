@@ -36,7 +36,7 @@ class ProseLimit(NamedTuple):
 CODE = (
     CodeLimit("equilibrium_mgr", 58_800, 0, 0, 44.0),
     CodeLimit("mgr_stub", 24_010, 0, 0, 41.5),
-    CodeLimit("tests", 109_430, 0, 0, 54.5))
+    CodeLimit("tests", 109_640, 0, 0, 54.5))
 #: To reach: 3.0 each.
 PROSE = (
     ProseLimit("equilibrium_mgr", ".py", 3.0),

@@ -16,7 +16,7 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.snapshot.model import Snapshot, pool_of
+from equilibrium_mgr.snapshot.model import PoolLoad, Snapshot, pool_of
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
@@ -320,7 +320,8 @@ class Planned:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.options = PlanOptions(aim=random.Random(seed).choice(_AIMS))
+        self.options = PlanOptions(
+            aim=random.Random(seed).choice(_AIMS), levels_load=seed % 3 == 1)
 
     def rng(self, what: str) -> random.Random:
         """Chance for one property, whichever others are tested."""
@@ -336,7 +337,12 @@ class Planned:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        return self.cluster.snapshot()
+        snapshot = self.cluster.snapshot()
+        if self.options.levels_load:
+            rng = self.rng("load")
+            return snapshot._replace(loads={
+                pool: PoolLoad(rng.random() ** 4, rng.random() ** 8) for pool in snapshot.pools})
+        return snapshot
 
     @cached_property
     def effort(self) -> Effort:

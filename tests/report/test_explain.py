@@ -8,11 +8,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 
 
-def test_osds_that_can_take_nothing_are_counted_by_reason() -> None:
-    data = facts(giant().mark_out(1).osd(2, up=0))
-    assert data["unusable_osds"] == {"out": 1, "down": 1}
-
-
 def test_cluster_without_data() -> None:
     empty = facts(Cluster(hosts(2)))
     assert empty["sets"] == []
@@ -29,5 +24,5 @@ def test_cluster_whose_bound_cannot_be_computed() -> None:
     assert "not known" in answer_of(harness).data["what"]
     osd = answer_of(harness, "osd.0").data
     assert osd["reachable"] is None
-    assert osd["bound"] is None
+    assert osd["set"] is None
 

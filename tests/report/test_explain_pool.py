@@ -28,7 +28,7 @@ def test_pool_that_waits_and_one_that_is_left_alone() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "peering", "count": 2}]}]}
     data = facts(cluster, "other", pool_ids="1")
-    assert data["waits_for"] == "pool 'rbd' has 2 PGs inactive"
+    assert data["reason_text"] == "pool 'rbd' has 2 PGs inactive"
     assert data["excluded"] is True
     assert "limited to other pools" in data["sentences"][-1]
     assert facts(cluster, "rbd", pool_ids="1")["excluded"] is False

@@ -49,7 +49,7 @@ def test_the_screen() -> None:
 
 def test_what_is_steered_and_what_is_held_is_counted() -> None:
     view = busy()
-    steered = Steered(0.0, 1, 13, 0.7, 0.9)
+    steered = Steered(0.0, 1, 13, 0.9)
     view = view._replace(movements=(
         *view.movements[:2], view.movements[2]._replace(origin=STEERED)))
     found = report_moves(view, 4.0, None, None, 0, None, steered)

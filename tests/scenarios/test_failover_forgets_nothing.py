@@ -49,7 +49,8 @@ def _facts(session: Session) -> Dict[str, Any]:
     status, moves = ask(session, "status"), ask(session, "moves")["moves"]
     sent = sorted({str(entry.command["pgid"]) for entry in session.command_log if is_ours(entry)})
     codes = {pgid: ask(session, f"explain {pgid}")["reason_code"] for pgid in sent[:_ASKED]}
-    chosen = {pgid: ask(session, f"explain {pgid}")["steered"] for pgid in sent[-_ASKED:]}
+    chosen = {pgid: [said for said in ask(session, f"explain {pgid}")["sentences"]
+                     if "(equilibrium, " in said] for pgid in sent[-_ASKED:]}
     keys = itemgetter("pgid", "source", "target", "origin", "state")
     return {
         "moving": sorted(map(keys, moves)),

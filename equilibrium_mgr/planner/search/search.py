@@ -146,14 +146,8 @@ class Search:
     def reduce(self) -> None:
         """Reverts moves as far as no maximum rises and no pool loses space."""
         self.limits.tighten_to_current(0.0, of_pools=True)
-        # A class keeps its maximum, also if no shard can leave that OSD: nothing is gained below.
-        # OSDs that may give keep their own, because an operator chose them.
-        is_source = self._placement.is_source
         for osd_set in self.sets:
-            for may_give in (False, True):
-                osds = [i for i in osd_set.osds if is_source[i] is may_give]
-                highest = max(map(self._placement.utilization, osds), default=0.0)
-                self.limits.set_max_utilization(osds, highest)
+            self.limits.keep_highest(osd_set.osds)
         self.reduce_within_limits()
 
     def reduce_within_limits(self) -> None:

@@ -185,6 +185,18 @@ class SearchConstraints:
             self.max_used_bytes[i] = min(self._most_bytes[i], wanted)
         self._by_room.limits_changed()
 
+    def keep_highest(self, osds: Sequence[int]) -> None:
+        """Allows these OSDs of one class their present highest utilization.
+
+        They keep it also if no shard can leave that OSD: nothing is gained below. OSDs that may
+        give have a maximum of their own, because an operator chose them.
+        """
+        placement = self._placement
+        for may_give in (False, True):
+            some = [i for i in osds if placement.is_source[i] is may_give]
+            highest = max(map(placement.utilization, some), default=0.0)
+            self.set_max_utilization(some, highest)
+
     def with_room(self, receiving: SortedOsds, least: int) -> Iterable[TargetEntry]:
         """Returns the entries of `receiving` for OSDs that may take `least` more bytes.
 

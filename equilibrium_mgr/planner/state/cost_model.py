@@ -115,7 +115,7 @@ class CostModel:
         #: the cost of a shard that leaves its initial OSD, by this OSD
         self.move_cost: List[float] = [MOVE_COST * t for t in typical]
         #: group → weight of its pool, 0 to 1
-        self.pool_weights = _pool_weights(placement)
+        self.pool_weights = pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
         #: group → the pressure above which its pool is far from its possible free space. Infinite
@@ -259,7 +259,7 @@ class CostModel:
         return gain_a + before_b - size_b * y * y * (1.0 if y > 0.0 else below)
 
 
-def _pool_weights(placement: PlacementState) -> List[float]:
+def pool_weights(placement: PlacementState) -> List[float]:
     """Returns the weight of each group's pool; 0 for groups whose shards hold no data."""
     totals = placement.bytes_by_pool()
     everything = max(1, sum(totals.values()))

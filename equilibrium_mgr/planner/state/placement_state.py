@@ -120,6 +120,12 @@ class PlacementState:
         """Returns used bytes as a ratio of the OSD's size."""
         return self.used_bytes[osd] / self.size_bytes[osd]
 
+    def class_of(self, osd: int) -> str:
+        """Returns the set and the device class of an OSD. Both, because a class may be in several
+        sets that limit nothing of each other, and a set may have several classes."""
+        number = self.osd_ids[osd]
+        return f"{self.snapshot.set_of(number)} {self.snapshot.osds[number].device_class}"
+
     def bytes_by_pool(self) -> Mapping[int, int]:
         """Returns pool id → bytes of all its shards."""
         totals: Counter[int] = Counter()

@@ -86,7 +86,6 @@ def report_failure(answer: FailureAnswer, plan: Optional[str], age_seconds: floa
         "osdmap_epoch": answer.epoch,
         "age_seconds": age_seconds,
         "down_osds": down,
-        "degraded_pgs": answer.degraded_pgs,
         "backfillfull_ratio": answer.backfillfull_ratio}
     if answer.worst is None:
         found = answer.recovery
@@ -352,21 +351,18 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
         "to_do": room_advice(answer, recovery),
         "inactive_pgs": sum(recovery.inactive.values()),
         "undersized_pgs": sum(recovery.undersized.values()),
-        "unplaced_bytes": recovery.unplaced_bytes,
         "lost_pgs": sum(recovery.lost.values()),
-        "room": room_json(answer.before.room),
-        "failed_room": room_json(recovery.after.room)}
+        "room": room_json(answer.before.room)}
 
 
 def _outcome_json(recovery: Recovery) -> Row:
     """Returns the figures that steering changes."""
     highest, fullest = recovery.fullest
-    peak, on_the_way = recovery.peak
+    peak, _ = recovery.peak
     return {
         "max_utilization": highest,
         "fullest_osd": fullest,
         "peak_utilization": peak,
-        "peak_osd": on_the_way,
         "copied_shards": recovery.copied_shards,
         "copied_bytes": recovery.copied_bytes,
         "backfill_toofull_pgs": len(recovery.too_full),

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from ...control.steering import Steered
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import (
-    HALTING, ORIGINS, STEERED, Movement, Rate, by_state, states_text)
+    HALTING, ORIGINS, STEERED, Movement, by_state, states_text)
 from ...plan.options import osd_id, osds_named
 from ...runtime.formatting import format_bytes, format_duration, plural, wrap
 from ...runtime.time_slice import grouped
@@ -138,10 +138,12 @@ def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[st
     shards = _shards_of(view, what, pool)
     coming = grouped((shard.target, shard.left_bytes) for shard in shards)
     leaving = grouped((shard.source, shard.left_bytes) for shard in shards)
+    running = {shard.target for shard in shards if shard.is_running}
+    # an OSD that waits for its turn got nothing for minutes
+    rates = {osd: rate.per_second for osd, rate in view.rates.by_osd.items() if osd in running}
     rows: List[Row] = []
     for osd in sorted([osd for osd in {*coming, *leaving} if osd is not None]):
-        rate = view.rates.by_osd.get(osd, Rate()).per_second
-        rows.append(_row_of_osd(osd, coming.get(osd, []), leaving.get(osd, []), rate))
+        rows.append(_row_of_osd(osd, coming.get(osd, []), leaving.get(osd, []), rates.get(osd)))
     rows.sort(key=lambda row: -row["in_bytes"])
     shown = limited_rows(rows, limit)
     lines = [_NOTHING]
@@ -152,7 +154,8 @@ def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[st
     return CommandAnswer({**age_json(view, age_seconds), "osds": shown}, text_of(lines))
 
 
-def _row_of_osd(osd: int, coming: List[int], leaving: List[int], rate: float) -> Row:
+def _row_of_osd(osd: int, coming: List[int], leaving: List[int],
+                rate: Optional[float]) -> Row:
     """Returns the sums of an OSD, JSON-ready. `coming`, `leaving`: bytes left of each shard."""
     left = sum(coming)
     seconds = None
@@ -164,5 +167,5 @@ def _row_of_osd(osd: int, coming: List[int], leaving: List[int], rate: float) ->
         "in_bytes": left,
         "out_shards": len(leaving),
         "out_bytes": sum(leaving),
-        "bytes_per_second": rate or None,
+        "bytes_per_second": rate,
         "eta_seconds": seconds}

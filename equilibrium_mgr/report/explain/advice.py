@@ -334,7 +334,6 @@ def _planned_advice(pool: Pool, pg_num: int, now: float, osd_set: OsdSet, contex
         "pg_num": pg_num,
         "now_ratio": now,
         "then_ratio": None,
-        "now_free_bytes": before,
         "then_free_bytes": None}
     said = f"pg_num {pg_num} of pool {pool.name}"
     row = {"code": codes.GRANULARITY, "figures": figures,

@@ -24,7 +24,7 @@ from .facts import (
     stopped_pools)
 from .outage import find_outage, rebuilding_text
 from .reasons import Explanation, cluster_reason, osd_reason, pg_reason, pool_reason
-from .steered import steering_facts
+from .steered import steering_sentences
 
 
 #: PGs that a sentence names; it counts the rest.
@@ -52,10 +52,6 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
             reason = reason._replace(action=with_room(reason.action, context.status, context.view))
     snapshot = context.snapshot
     stale = sorted(snapshot.stale_osds)
-    census = reason.census
-    counted = None
-    if census is not None:
-        counted = {"shards": census.shards, "pairs": census.pairs}
     data.update(
         osdmap_epoch=snapshot.epoch,
         snapshot_age_seconds=age_seconds,
@@ -65,7 +61,6 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         reason_text=reason.text,
         counts=list(reason.rows),
         action=reason.action,
-        census=counted,
         advice=list(reason.advice),
         sentences=sentences)
     lines = _reason_lines(reason, outage, advice_first)
@@ -118,8 +113,7 @@ def _named(what: str, pool_name: Optional[str],
     pg = snapshot.pgs.get(what.lower())
     if pg is not None:
         data, sentences = explain_pg(pg, view, context.rejected)
-        steered, more = steering_facts(pg, context)
-        return pg_reason(pg, context), ({**data, **steered}, sentences + more)
+        return pg_reason(pg, context), (data, sentences + steering_sentences(pg, context))
     return None
 
 
@@ -176,7 +170,6 @@ def _cluster_facts(context: ExplainContext) -> Facts:
         "reason": status.reason,
         "sets": sets,
         "skipped_pgs": dict(snapshot.skipped),
-        "unusable_osds": dict(unusable),
         "broken_pgs": broken,
         "outage": None}
     return data, sentences

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
-from ...execution.guards import blocked_pool_reasons
 from ...control.status import BalancerStatus
 from ...execution.outcomes import Items
 from ...execution.size_check import sentence
@@ -56,9 +55,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "utilization": osd.utilization,
         "target_utilization": osd.target_utilization,
         "reachable": reachable,
-        "set": None,
-        "bound": None,
-        "cannot_take": osd.unusable_reason()}
+        "set": None}
     sentences = []
     if osd.has_statistics:
         in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
@@ -73,7 +70,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         sentences.append("in the most even placement that the rules allow it would be at"
                          f" {format_percent(reachable)}%")
     if osd_set is not None:
-        data.update({"set": set_json(osd_set), "bound": osd_set.bound})
+        data["set"] = set_json(osd_set)
         sentences.append(describe_bound(osd_set, snapshot))
     load, said = _load(number, view)
     data.update(load)
@@ -162,7 +159,6 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "rule_id": pool.rule_id,
         "immovable": pool.immovable,
         "immovable_pgs": immovable,
-        "waits_for": blocked_pool_reasons(snapshot).get(number),
         "excluded": excluded,
         "stopped": stopped}
     sentences = []
@@ -218,8 +214,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "upmap_items": [list(pair) for pair in items],
         "upmap_primary": primary,
         "immovable": pg.immovable,
-        "rejected": None,
-        "waits_for": blocked_pool_reasons(snapshot).get(pool.id)}
+        "rejected": None}
     if pgid in rejected:
         data["rejected"] = rejected[pgid].reason
     sentences = []

@@ -152,7 +152,11 @@ def _domain_text(pg: Pg, osd: int, pool: Pool) -> str:
 
 
 def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
-    """Returns the reason of the state, with the counts."""
+    """Returns the reason of the state, with the counts. Moves of the plan under way have their own
+    reasons."""
+    if context.status.progress is not None:
+        return found._replace(code=codes.MOVING, action=codes.action(codes.MOVING, {}),
+                              text=f"the plan under way makes other moves; {found.text}")
     code = context.status.reason_code
     return found._replace(code=code, action=help_for(code, context),
                           text=f"{context.status.reason}; {found.text}")
@@ -199,7 +203,8 @@ def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
     """Returns why the module sends no moves of the pool, or why the throttle deferred planned moves
     in its last decision; None if neither is so."""
     guard = blocked_pools(context.snapshot).get(pool.id) if pool is not None else None
-    if guard is not None:
+    planned = context.status.wanted
+    if guard is not None and (not planned or any(map(waits, planned))):
         return _of_loop(what, codes.DEGRADED, guard.reason, context)
     deferred = [row for row in context.status.deferred if waits(row[0])]
     if not deferred:
@@ -238,7 +243,11 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
         return held_up
     if osd_set is None:
         return _unused_reason(osd, what, context)
-    if (osd.target_utilization or 0.0) < osd_set.bound + NEAR:
+    highest = osd_set.bound + NEAR
+    if (osd.target_utilization or 0.0) < highest:
+        if view.utilization_now(number) >= highest:
+            return _reason(what, codes.MOVING, "data leaves it, and then it is not fuller than the"
+                           " bound of its set")
         return _reason(what, codes.BALANCED, "it is not fuller than the bound of its set")
     return _of_census(what, _census_of(number, context), f"on osd.{number}", context, osd_set)
 
@@ -258,8 +267,9 @@ def _unused_reason(osd: Osd, what: str, context: ExplainContext) -> Explanation:
     """Returns why no pool places data on an OSD."""
     crush = context.snapshot.crush
     if not any(crush.subtree(bucket).weights.get(osd.id) for bucket in crush.buckets):
-        return _reason(what, codes.REWEIGHT, "its CRUSH weight is 0", held_osd=osd.id,
-                       weight=full_weight(osd))
+        return Explanation(
+            what, codes.REWEIGHT, f"{codes.NOTHING}; 'ceph osd crush reweight osd.{osd.id}"
+            f" {full_weight(osd)}' gives it data", "its CRUSH weight is 0")
     for host in unused_hosts(context.snapshot):
         if osd.id in host["osds"]:
             return _reason(what, codes.BALANCED, host["sentence"])

@@ -2,52 +2,45 @@
 anyway (planner/steering.py), and why it chose no others."""
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import List
 
 from ...plan.model import STEER
 from ...runtime.formatting import format_time
 from ...snapshot.model import Pg
-from ...undo.change_log import ChangeRow
+from ...snapshot.upmap_items import apply_items
 from .context import ExplainContext
-from .facts import Facts
 
 
-def steering_facts(pg: Pg, context: ExplainContext) -> Facts:
+def steering_sentences(pg: Pg, context: ExplainContext) -> List[str]:
     """Returns the OSDs that equilibrium chose for a PG, and why it left the PG to CRUSH."""
     pgid = pg.pgid
-    unexplained = set(context.snapshot.items_of(pgid))
-    chosen: List[Dict[str, Any]] = []
+    snapshot = context.snapshot
+    unexplained = set(snapshot.items_of(pgid))
+    sentences: List[str] = []
     for row in context.rows_of(pgid, STEER):
-        for pair in row.after:
-            if pair in unexplained and pair not in row.before:
-                unexplained.remove(pair)
-                chosen.append(_choice(row, *pair))
-    sentences = [_chosen_sentence(one, pg) for one in chosen]
-    why = None
+        former = apply_items(row.raw, row.before, snapshot.is_out)
+        new = unexplained.intersection(row.after).difference(row.before)
+        unexplained -= new
+        since = f"(equilibrium, {format_time(row.at)} UTC)"
+        for source, target in sorted(new):
+            if source in row.raw:   # else it has no effect
+                other = former[row.raw.index(source)]
+                said = _chosen_sentence(pg, target, target in row.held, other)
+                sentences.append(f"{said} {since}")
     steered = context.status.steered
-    if steered and pg.is_moving:
-        why = steered.left_alone.get(pgid)
-    if why is not None:
-        sentences.append(f"Ceph copies it to the OSDs that CRUSH chose: {why}")
-    return {"steered": chosen, "not_steered": why}, sentences
+    if steered and pg.is_moving and pgid in steered.left_alone:
+        sentences.append("Ceph copies it to the OSDs that CRUSH chose:"
+                         f" {steered.left_alone[pgid]}")
+    return sentences
 
 
-def _choice(row: ChangeRow, source: int, target: int) -> Dict[str, Any]:
-    """Returns one choice, JSON-ready. `source`, `target`: a pair of upmap items of the row."""
-    return {
-        "osd": target,
-        "instead_of": dict(row.before).get(source, source),
-        "is_held": target in row.held,
-        "at": row.at}
-
-
-def _chosen_sentence(one: Dict[str, Any], pg: Pg) -> str:
-    osd = f"osd.{one['osd']}"
-    anyway = f"to osd.{one['instead_of']}, where Ceph would have copied it"
-    since = f"(equilibrium, {format_time(one['at'])} UTC)"
-    if one["is_held"]:
-        return f"a shard was held on {osd}, where its data is, and did not go {anyway} {since}"
+def _chosen_sentence(pg: Pg, target: int, is_held: bool, other: int) -> str:
+    """Says that a shard is on the target and not on the other OSD."""
+    osd = f"osd.{target}"
+    anyway = f"to osd.{other}, where Ceph would have copied it"
+    if is_held:
+        return f"a shard was held on {osd}, where its data is, and did not go {anyway}"
     verb = "went"
-    if one["osd"] not in pg.holders:
+    if target not in pg.holders:
         verb = "goes"
-    return f"a shard {verb} to {osd}, where there was more room, and not {anyway} {since}"
+    return f"a shard {verb} to {osd}, where there was more room, and not {anyway}"

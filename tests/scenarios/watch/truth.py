@@ -6,7 +6,7 @@ how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD
 T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py), T15 that
 figures are of a look of this round while data moves, T16 that no time left counts down where
 nothing moves, T17 and T18 what is said to do (advice.py), T19 lines for people and their bytes, T20
-which pools take more than was predicted.
+which pools take more than was predicted, T21 since when the state lasts.
 
 Rules of truth for `df` and `osds`: T12 pools, T13 OSDs, T14 room.
 
@@ -168,6 +168,8 @@ _HEARD_SECONDS = 130.0
 _SPLIT_SECONDS = 3600.0
 #: OSDs that report nothing are noticed after two minutes, and observed ten minutes later.
 _FROZEN_SECONDS = 900.0
+#: A state that is back after fewer seconds goes on; after more it begins again.
+_MOMENT_SECONDS, _AWAY_SECONDS = 55.0, 65.0
 #: Seconds that a round may be late.
 _ROUND_SLACK = 10.0
 _FOR_PEOPLE = ("status", "history", "explain")   # without raw numbers
@@ -240,6 +242,9 @@ class Truth:
         self._split_at = float("-inf")
         self._left: Dict[Tuple[str, int], int] = {}   # (pgid, target) → bytes to come
         self._moved_at = self._looks_since = float("inf")
+        self._states: Dict[str, Tuple[Any, float]] = {}   # state → said since, seconds without it
+        self._module: Any = None
+        self._state, self._state_at = "", 0.0   # of the last observation
         #: The last look: its time by the wall's clock, the longest sleep_interval since, and its
         #: time by the clock that never jumps.
         self._looked = (0.0, 0.0, 0.0)
@@ -249,6 +254,7 @@ class Truth:
             return
         self._check_frozen(session)
         self._check_moving(session)
+        self._check_since(session)
         if not self._is_fresh(session) or self._is_as_before(session):
             return
         self.looks += 1
@@ -330,6 +336,27 @@ class Truth:
         if left and now - self._moved_at > 60.0 + a_round:
             self.broken.append(f"T16: nothing has moved for {int(now - self._moved_at)} s, said is"
                                f" {int(left)} s left ({status.state}: {status.reason})")
+
+    def _check_since(self, session: Session) -> None:
+        """T21: a state that comes back after a moment, or after a plan alone, goes on. One that was
+        away for longer begins again."""
+        status, now = session.module.balancer.status, session.clock()
+        module, self._module = self._module, session.module
+        if module is not session.module or now < self._state_at:
+            self._states = {}   # a new mgr, or the clock was set back
+        passed, self._state_at = now - self._state_at, now
+        for state, (begin, away) in self._states.items():
+            if self._state not in (state, "planning"):
+                self._states[state] = begin, away + passed
+        self._state = status.state
+        begin, away = self._states.get(status.state, (status.since_at, 0.0))
+        is_wrong = away < _MOMENT_SECONDS
+        if begin == status.since_at:
+            is_wrong = away > _AWAY_SECONDS
+        if is_wrong and status.state != "planning":
+            self.broken.append(f"T21: {status.state} since {status.since_at} after"
+                               f" {away:.0f} s without it, before that since {begin}")
+        self._states[status.state] = status.since_at, 0.0
 
     def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
         """What is wrong for longer than a moment, where the rule allows one."""
