@@ -45,15 +45,6 @@ def test_write_that_fails_is_made_up_for() -> None:
     assert "episode" in kv.values
 
 
-DAMAGED = ["", "not json", '{"version": 1, "entr', "[]", "7", "null", '{"version": 99}',
-           '{"version": "x"}', '{"version": [1]}', '{"entries": []}', "[" * 100000]
-
-
-@pytest.mark.parametrize("stored", DAMAGED)
-def test_what_cannot_be_read_counts_as_not_there(stored: str) -> None:
-    assert memory(history=stored).read("history") is None
-
-
 def test_history_is_bounded() -> None:
     past: List[Dict[str, Any]] = []
     for number in range(3 * MOST_ENTRIES):

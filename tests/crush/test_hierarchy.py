@@ -1,4 +1,4 @@
-"""The CRUSH tree: weights, ancestors, shadow trees, uneven depth."""
+"""The CRUSH tree: weights, ancestors, uneven depth."""
 from __future__ import annotations
 
 from typing import Any, Dict, List
@@ -29,14 +29,6 @@ def test_ancestors_at_uneven_depth() -> None:
     assert list(found) == [a, b, lone]   # in the tree's order
 
 
-def test_shadow_tree_holds_its_class_only() -> None:
-    dump = crush_map(hosts(3, 2), {}, classes={0: "ssd", 3: "ssd"}, weights={3: 2.5})
-    names = ids(dump)
-    tree = CrushHierarchy(dump).subtree(names["default~ssd"])
-    assert tree.weights == {0: 1.0, 3: 2.5}
-    assert tree.bucket_of("host") == {0: names["h0~ssd"], 3: names["h1~ssd"]}
-
-
 def test_below_a_bucket_without_weight_nothing_has_weight() -> None:
     """Ceph's own CRUSH places nothing there (crushtool --test, Ceph 16)."""
     dump = crush_map(hosts(3, 2), {})
@@ -44,8 +36,3 @@ def test_below_a_bucket_without_weight_nothing_has_weight() -> None:
     root["items"][1]["weight"] = 0
     tree = CrushHierarchy(dump).subtree(root["id"])
     assert tree.weights == {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0, 4: 1.0, 5: 1.0}
-
-
-def test_host_names_leave_shadow_trees_out() -> None:
-    crush = CrushHierarchy(crush_map(UNEVEN, {}, classes={0: "ssd"}))
-    assert crush.hosts() == {0: "a", 1: "a", 2: "b", 3: "lone"}

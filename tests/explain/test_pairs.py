@@ -2,28 +2,12 @@
 from __future__ import annotations
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, run
+from tests.commands.asking import ask
 from tests.readme.blocks import HANDBOOK
 from tests.commands.conftest import demo_state, open_session, session  # noqa: F401
 
 from equilibrium_mgr.execution.checks import CHECKS
 from equilibrium_mgr.report.explain.pair import SENDER
-
-
-def test_a_planned_move_is_explained_as_planned(session: Session) -> None:   # noqa: F811
-    """Before it goes with what defers it, then as under way."""
-    run(session, "equilibrium on", "sim run 2m")
-    status = session.module.balancer.status
-    for change, why in [one for one in status.deferred if one[0].shards == 1][:5]:
-        (source,), (target,) = (set(one) - set(other) for one, other in (
-            (change.up_before, change.up_after), (change.up_after, change.up_before)))
-        data = ask(session, f"explain {change.pgid} {target}")
-        assert (data["source"], data["may_go"], data["may_go_now"]) == (source, True, False)
-        assert why.reason in [row for row in data["checks"] if row["check"] == "plan"][0]["text"]
-    moving = ask(session, "moves")["moves"][0]
-    data = ask(session, f"explain {moving['pgid']} osd.{moving['target']}")
-    assert data["is_there"]
-    assert data["reason_text"] == "its shard there is on its way"
 
 
 def test_every_check_of_the_throttle_is_shown(session: Session) -> None:   # noqa: F811

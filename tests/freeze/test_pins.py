@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
-from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST
+from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS
 from tests.support.few import few
 from tests.support.placed import osds, pairs
 
@@ -55,18 +55,6 @@ def is_left(cluster: Cluster, code: str) -> bool:
     """Returns True if no shard of 1.0 is pinned, for the reason with this code."""
     found = pin(cluster)
     return found.shards == 0 and obstacle(found).code == code
-
-
-def test_replicated_pg_is_pinned_to_its_holders() -> None:
-    assert_pinned(remapped(replicated(), "0 1 2", "3 1 4"), "3 1 4", "0>3 2>4", 2)
-
-
-def test_items_are_removed_where_the_data_is_where_crush_wants_it() -> None:
-    assert_pinned(remapped(replicated(), "0 1 7", "0 1 2", items="2>7"), "0 1 2", "", 1)
-
-
-def test_shards_of_an_erasure_coded_pg_are_pinned_position_by_position() -> None:
-    assert_pinned(remapped(erasure(), "0 1 2 3", "0 4 2 5"), "0 4 2 5", "1>4 3>5", 2)
 
 
 def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
@@ -133,25 +121,6 @@ def test_nothing_is_pinned_to_an_osd_of_another_device_class() -> None:
     assert set(found.up) & {3, 4} == {4}
     assert obstacle(found).code == codes.FAILURE_DOMAIN
     assert str(found.obstacle) == "the CRUSH rule does not take the OSD that holds it"
-
-
-def test_failure_domains_are_kept() -> None:
-    """osd.4 and osd.5 share a host: a rule that kept OSDs apart allowed both."""
-    cluster = Cluster(hosts(5, 2)).pool(1, size=3)
-    assert pin(remapped(cluster, "0 2 4", "0 4 5")).shards == 0
-    found = pin(remapped(cluster, "0 2 6", "0 4 5"))
-    assert (found.shards, found.moving) == (1, 1)
-    assert len(set(found.up) & {4, 5}) == 1
-    assert obstacle(found).code == codes.FAILURE_DOMAIN
-
-
-def test_copies_stay_in_their_part_of_a_rule_of_two_takes() -> None:
-    classes = {osd: "ssd" if osd < 4 else "hdd" for osd in range(10)}
-    cluster = Cluster(hosts(10), {0: SSD_FIRST}, classes).pool(1, size=3)
-    found = pin(remapped(cluster, "0 4 5", "1 6 7"))
-    assert found.up[0] == 1
-    assert set(found.up[1:]) == {6, 7}
-    assert found.obstacle is None
 
 
 def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:

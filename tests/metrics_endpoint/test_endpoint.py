@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import threading
 from typing import Any, Iterator, List
 
 import pytest
@@ -37,20 +36,6 @@ def served() -> Iterator[Served]:
     made = Served()
     yield made
     made.endpoint.stop()
-
-
-def test_off_by_default_and_again(served: Served) -> None:
-    threads = threading.active_count()
-    served.endpoint.apply("::", 0)
-    assert served.uris == [] and threading.active_count() == threads
-    port = free_port()
-    served.endpoint.apply("::", port)
-    assert get(port).status == 200
-    served.endpoint.apply("::", 0)
-    assert served.uris == [f"http://10.0.0.7:{port}/", ""]
-    assert threading.active_count() == threads
-    with pytest.raises(OSError):
-        get(port)
 
 
 @pytest.mark.parametrize("address", ["", "203.0.113.5", "fe80::1%nowhere"])

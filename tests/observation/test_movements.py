@@ -116,10 +116,6 @@ def test_a_pg_that_was_sent_long_ago_may_be_moved_by_somebody_else() -> None:
     assert routes(after) == "0>2 upmap"
 
 
-def test_crush_maps_a_pg_differently() -> None:
-    assert found(moving("3 1", "0 1")) == "0>3 crush"
-
-
 @pytest.mark.parametrize("up", ["2 1", "1 2"])   # with another primary
 def test_an_upmap_item_that_somebody_has_removed(up: str) -> None:
     builder = SnapshotBuilder()

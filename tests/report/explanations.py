@@ -9,7 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.units import GIB
 
 from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.execution.outcomes import ExcludedPgs, Items
+from equilibrium_mgr.execution.outcomes import ExcludedPgs
 from equilibrium_mgr.plan.model import Usage
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
@@ -61,10 +61,8 @@ def looked_at(cluster: Cluster, **options: Any) -> Harness:
     return harness
 
 
-def answer_of(harness: Harness, what: str = "",
-              rejected: Optional[Items] = None) -> CommandAnswer:
-    status = harness.balancer.status._replace(rejected=rejected or {})
-    answer = explained(harness, what, status)
+def answer_of(harness: Harness, what: str = "") -> CommandAnswer:
+    answer = explained(harness, what)
     assert answer is not None
     data = json.loads(json.dumps(answer.data))
     assert says(answer.plain, *data["sentences"], data["what"], data["action"])
@@ -83,5 +81,3 @@ def said(cluster: Cluster, what: str = "", **options: Any) -> List[str]:
     sentences: List[str] = facts(cluster, what, **options)["sentences"]
     return sentences
 
-
-# -- the cluster -----------------------------------------------------------------------------------

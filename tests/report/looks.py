@@ -1,8 +1,6 @@
 """What evaluations of snapshots and plans rest on, without a mgr."""
 from __future__ import annotations
 
-from typing import Any
-
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.cluster_summary import PoolSpaceNow
 from equilibrium_mgr.observation.cluster_view import make_view
@@ -20,7 +18,6 @@ def look_at(snapshot: Snapshot) -> Look:
                             for pool in snapshot.pools.values()})
 
 
-def evaluated(plan: Plan, look: Look, **fields: Any) -> CommandAnswer:
-    """`eval` of a plan p of the newest osdmap, unless the fields say otherwise."""
-    return evaluate_plan("p", plan, look, **{
-        "epoch": plan.epoch, "age_seconds": 60.0, **fields})
+def evaluated(plan: Plan, look: Look) -> CommandAnswer:
+    """`eval` of a plan p of the newest osdmap."""
+    return evaluate_plan("p", plan, look, epoch=plan.epoch, age_seconds=60.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, List
 
 from tests.report.explanations import RACK_RULE, facts, giant, said
-from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
@@ -23,15 +23,6 @@ def test_failure_domains_in_words() -> None:
         "4 shards of each PG under default, at most 2 per rack and 1 per host"]
 
 
-def test_pool_with_some_immovable_pgs() -> None:
-    cluster = giant()
-    cluster.extra["pg_upmap"] = [{"pgid": f"1.{ps:x}", "osds": [0, 3]} for ps in range(3)]
-    data = facts(cluster, "rbd")
-    assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3}
-    assert data["immovable"] is None
-    assert "3 of its 60 PGs cannot be moved: placed by a full pg-upmap" in data["sentences"]
-
-
 def test_pool_that_waits_and_one_that_is_left_alone() -> None:
     cluster = giant().pool(2, size=1, name="other").pg("2.0", [1], GIB)
     cluster.pg_status = {"pgs_by_pool_state": [
@@ -46,16 +37,6 @@ def test_pool_that_waits_and_one_that_is_left_alone() -> None:
 # -- a PG ------------------------------------------------------------------------------------------
 
 
-def test_pg_with_upmap_items_on_its_way() -> None:
-    cluster = giant().pg("1.0", "2 3", GIB, items="0>2", acting="0 3")
-    data = facts(cluster, "1.0")
-    assert (data["up"], data["acting"], data["raw"]) == ([2, 3], [0, 3], [0, 3])
-    assert data["upmap_items"] == [[0, 2]]
-    assert data["sentences"] == [
-        "its data is on osd.0, osd.3 and on its way",
-        "it has upmap items: osd.0 to osd.2; CRUSH alone would have it on osd.0, osd.3"]
-
-
 def test_pg_whose_primary_is_set() -> None:
     """What CRUSH puts first is not known."""
     cluster = giant()
@@ -64,12 +45,6 @@ def test_pg_whose_primary_is_set() -> None:
     assert (data["immovable"], data["upmap_primary"], data["raw"]) == (None, 3, None)
     assert "its primary is set to osd.3 (pg-upmap-primary)" in data["sentences"]
     assert facts(giant(), "1.0")["upmap_primary"] is None
-
-
-def test_pg_without_an_osd_for_a_shard() -> None:
-    data = facts(giant().pg("1.0", [0, NONE], GIB), "1.0")
-    assert data["up"] == [0, None]
-    assert data["immovable"] == "a shard has no OSD"
 
 
 def test_pg_whose_raw_mapping_is_not_known() -> None:

@@ -55,12 +55,6 @@ class Reader:
         return [self.one(count).uncopied_ratio for count in recovered]
 
 
-def test_growth_of_the_pool_goes_where_bytes_have_come() -> None:
-    reader = Reader(pg_stat("1.0", 6, 50), pg_stat("1.1", 4, 50), pool=pool_stat(10, 100))
-    now = reader.read(progress(3001), progress(1001), pool=pool_stat(50, 500))
-    assert [(r.num_objects, r.omap_bytes) for r in now] == [(36, 350), (14, 150)]
-
-
 def test_omap_that_a_deep_scrub_shows_measures_no_other_pg() -> None:
     """Of PGs with equally much one had shown it at the full reading, and another has since; what a
     PG without a figure has is estimated."""
@@ -68,14 +62,6 @@ def test_omap_that_a_deep_scrub_shows_measures_no_other_pg() -> None:
                     pool=pool_stat(30, 900))
     now = reader.read(*[progress()] * 3, pool=pool_stat(30, 1800))
     assert [record.omap_bytes for record in now] == [900, 0, 0]
-
-
-def test_bytes_below_zero_are_none_that_have_gone() -> None:
-    """Statistics of a PG may be wrong until its scrub."""
-    reader = Reader(pg_stat("1.0", num_bytes=-10 ** 9), pg_stat("1.1", num_bytes=1000),
-                    pool=pool_stat(20))
-    now = reader.read(progress(-10 ** 9), progress(1500), pool=pool_stat(30))
-    assert [record.num_objects for record in now] == [10, 20]
 
 
 def test_objects_without_bytes_do_not_follow_bytes_of_few_others() -> None:
@@ -108,18 +94,8 @@ def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
     assert found == [1.0, 0.75, 0.0]
 
 
-def test_recovered_bytes_lower_what_is_to_come() -> None:
-    """num_bytes_recovered is cumulative: only what came since the transfer was seen counts."""
-    assert Reader().moving(5000, 5250, 6000, 9000) == [1.0, 0.75, 0.0, 0.0]
-
-
 def test_counter_that_went_back_does_not_add_to_what_is_to_come() -> None:
     assert Reader().moving(500, 100) == [1.0, 1.0]
-
-
-def test_full_reading_tells_how_far_a_transfer_is() -> None:
-    stat = pg_stat("1.0", up=(2, 1), num_objects_misplaced=4, num_bytes_recovered=700)
-    assert Reader(stat).moving(700, 900) == pytest.approx([0.4, 0.2])
 
 
 def test_transfer_that_ended_is_forgotten() -> None:
@@ -226,13 +202,6 @@ def test_a_movement_that_nobody_saw_is_not_part_of_the_next() -> None:
     assert reader.moving(6000, 6400) == [1.0, 0.6]
 
 
-def test_a_degraded_pg_that_gets_a_target_counts_from_its_last_reading() -> None:
-    reader = Reader()
-    reader.one(0, (0,), None, state="active+undersized+degraded")
-    found = reader.one(400, (0, 2), (0,), state="active+degraded+backfilling")
-    assert found.uncopied == {2: 0.6}
-
-
 def omap_alone(*steps: Any, size: int = 0) -> List[Dict[str, float]]:
     """PG → what is to come at each step (copies that the pool lacks, PG → state); PGs have 100
     objects each, and get one shard, but 1.2 two. `size`: bytes of the pool."""
@@ -288,10 +257,3 @@ def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
     reader.one(9000, (), None)
     reader.one(0, (), None, 0, state="unknown", reported_epoch=0)
     assert reader.moving(9000, 9500) == [1.0, 0.5]
-
-
-def test_what_came_before_the_transfer_was_seen_counts() -> None:
-    """The counter as of the reading before the PG had a pg_temp is where it began."""
-    reader = Reader()
-    reader.one(5000, (), None)
-    assert reader.moving(5400) == [0.6]

@@ -30,13 +30,6 @@ def two_copies() -> Cluster:
     return cluster.pg("1.0", "0 1", 10 * GIB).pg("1.1", "0 2", 20 * GIB).pg("1.2", "1 2", GIB)
 
 
-def test_positions_count_in_erasure_coded_pools() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=3, k=2).pg("1.0", "0 1 2", 20 * GIB)
-    found = after(cluster, fails(0), {"1.0": (1, 3, 2)})
-    assert found.copied_shards == 2   # shard 0 to osd.1 and shard 1 from there to osd.3
-    assert found.used == {1: 10 * GIB, 2: 10 * GIB, 3: 10 * GIB}
-
-
 def test_pgs_that_lose_too_many_shards_are_lost_and_copied_nowhere() -> None:
     cluster = two_copies().pool(2, size=3, k=2).pg("2.0", "0 1 2", 20 * GIB)
     found = after(cluster, fails(0, 1), {"1.0": (2, 3), "1.1": (3, 2), "1.2": (3, 2),

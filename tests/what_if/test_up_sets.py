@@ -23,26 +23,8 @@ def cluster_with(up: Osds, *items: Tuple[int, int]) -> Cluster:
     return Cluster(hosts(5, 2)).pool(1, size=3).pg("1.0", up, items=items)
 
 
-def moved() -> Cluster:
-    """A PG whose item has moved it from OSD 0 to 8."""
-    return cluster_with((8, 2, 4), (0, 8))
-
-
 def test_without_items_as_the_mgr_maps_it() -> None:
     assert up_after(cluster_with((0, 2, 4)), 0, (6, 2, 4)) == (6, 2, 4)
-
-
-def test_an_item_goes_with_its_target() -> None:
-    assert up_after(moved(), 8, (0, 2, 4)) == (0, 2, 4)
-
-
-def test_an_item_stays_while_the_rule_holds() -> None:
-    assert up_after(moved(), 2, (8, 6, 4)) == (8, 6, 4)
-
-
-def test_items_are_cancelled_where_crush_comes_onto_their_host() -> None:
-    cluster = moved()
-    assert up_after(cluster, 2, (8, 9, 4)) == (0, 9, 4)    # 8 and 9 are on one host
 
 
 def test_items_are_cancelled_where_crush_finds_too_few_osds() -> None:
@@ -56,7 +38,7 @@ def test_a_pair_whose_source_crush_has_left_is_dropped_and_the_rest_stays() -> N
 
 
 def test_items_of_a_plan_take_the_place_of_those_of_now() -> None:
-    cluster = moved()
+    cluster = cluster_with((8, 2, 4), (0, 8))
     assert up_after(cluster, 2, (8, 6, 4), ((0, 1),)) == (1, 6, 4)
     assert up_after(cluster, 2, (8, 6, 4), ()) == (0, 6, 4)
     assert up_after(cluster, 2, (8, 6, 4), ((2, 1), (4, 7))) == (0, 6, 4)   # 6 and 7: one host

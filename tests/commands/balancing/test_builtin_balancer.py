@@ -60,21 +60,6 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     assert state(beside_any) == "moving"
 
 
-@pytest.mark.full
-def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
-        open_session: Callable[..., Session]) -> None:
-    """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""
-    session = open_session(20)
-    run(session, "balancer on", "sim balancer disable")
-    assert ask(session, "on")["builtin_balancer_switched_off"] is False
-    run(session, "sim run 10m")
-    assert state(session) not in ("blocked", "waiting")
-    assert health(session) == {}
-    run(session, "equilibrium off")
-    optimize(session)
-    assert ask(session, "execute p")["state"] == "executing"
-
-
 @pytest.fixture
 def beside_reads(open_session: Callable[..., Session]) -> Session:
     """The built-in balancer is on in mode `read`."""

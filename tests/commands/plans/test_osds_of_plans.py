@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, Set
 
-import pytest
 
 from mgr_stub.console.session import Session
 
@@ -21,14 +20,6 @@ def some_hosts(session: Session) -> list[str]:
     crush = session.cluster.crush
     return sorted({str(crush.host_of(osd)) for osd, name in crush.classes.items()
                    if name == "hdd"})
-
-
-@pytest.mark.parametrize("style", ["--from {a} --from {b}", "--from={a},{b}", "--from {a},{b}"])
-def test_from(session: Session, style: str) -> None:
-    a, b = some_hosts(session)[:2]
-    plan = optimize(session, "p " + style.format(a=a, b=b))
-    assert plan["moves"]
-    assert hosts_of(session, plan, "from") <= {a, b}
 
 
 def test_to_and_not(session: Session) -> None:

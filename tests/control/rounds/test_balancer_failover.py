@@ -3,31 +3,9 @@ from __future__ import annotations
 
 from typing import Any, List
 
-import pytest
 
 from tests.support.fakes import Harness
 from tests.support.rounds import executing, small_plan, successor, uneven
-
-
-def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, pg_cooldown=3600)
-    moved: List[str] = []
-    for _ in range(60):
-        harness = successor(harness)
-        harness.plan(30)
-        harness.round(30)
-        moved += harness.sent
-        harness.arrive()
-    assert harness.round(60) == "balanced"
-    assert len(moved) == len(set(moved)) == 8
-    entry, = harness.history
-    assert (entry["moves"], entry["outcome"]) == (8, "balanced")
-    assert entry["max_before"]["hdd"] == pytest.approx(0.6)
-    assert entry["max_predicted"]["hdd"] == pytest.approx(0.2, abs=1e-4)
-    harness.round(60)
-    entry, = harness.history
-    assert entry["max_after"]["hdd"] == pytest.approx(0.2)
-    assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 60.00% to")
 
 
 def test_every_key_is_written_once_a_round() -> None:
