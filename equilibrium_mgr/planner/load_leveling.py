@@ -6,8 +6,8 @@ byte moved: with shards that the plan moves anyway, with shards of few bytes, wi
 Leveling ends with the step up to which it has paid most (planner/objective.py), once no rest can
 pay, or no step is left for the busiest OSD.
 
-Fullness and space come first. No OSD passes the highest utilization of its set. No pool with data
-loses more free space than a plan may take, nor more than that ratio of what the plan gives it.
+Fullness and space come first. No OSD passes the highest utilization of its set. A pool with data
+loses at most MOST_LOST of the free space that it had, and of that which the other moves give it.
 """
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .state.placement_state import PlacementState, ShardMove
 #: The busiest OSD is near enough to the mean of its set at this ratio of it.
 _LEVEL = 1.01
 
-#: The least load that a step takes off it, as a ratio of the mean: less is a rounding error.
-_LEAST_SHED = 1e-4
+#: What evens the loads by less is a rounding error (squared ratio of the mean).
+_LEAST_FALL = 1e-6
 
 #: Least busy OSDs that are examined for a step: so many at a time, and in all.
 _TARGETS = 16
 _MOST_TARGETS = 48
 
-#: Exchanges that are tried for a step, and shards of one kind.
+#: Exchanges that are tried for a step, shards of one kind, and kinds of shards of an OSD.
 _TRIES = 40
 _SHARDS = 12
 _KINDS = 8
@@ -48,7 +48,6 @@ _EXAMINED_RATIO = 0.2
 Steps = Tuple[ShardMove, ...]   # a move, or the two of an exchange
 
 _NOTHING = Kind(0.0, 0.0, -1, 0.0, 0, 0, [])   # no shard comes back
-
 
 #: A shard of one kind for a shard of another kind on the target: (rank, the lowest is the best;
 #: target; kind; kind of the shard that comes back)
@@ -88,7 +87,7 @@ class _Leveling:
         self._state = LoadState(placement)
         examined = placement.candidates_examined
         self._most_examined = examined + max(_LEAST_EXAMINED, _EXAMINED_RATIO * examined)
-        self._shard_cost = self._least_shed = 0.0   # bytes, load
+        self._shard_cost = self._least_fall = 0.0
         self._highest = 0.0      # utilization of the set before the plan
 
     def run(self, osds: Sequence[int], highest: float) -> None:
@@ -100,7 +99,7 @@ class _Leveling:
             return
         used = sum([self._placement.used_bytes[i] for i in osds])
         self._shard_cost = LOAD_SHARD_COST * used / len(osds)
-        self._least_shed = _LEAST_SHED * mean
+        self._least_fall = _LEAST_FALL * mean * mean
         self._highest = highest
         self._state.choose(osds, self._shard_cost)
         self._lower_busiest(sources, _LEVEL * mean, self._worth * used / mean)
@@ -178,12 +177,12 @@ class _Leveling:
             most = kind.largest + here
             for back in theirs:
                 shed = load - back.load
-                if shed < self._least_shed or back.largest < least or back.smallest > most:
+                if shed <= 0.0 or back.largest < least or back.smallest > most:
                     continue
                 less = shed / source_speed
                 more = shed / target_speed
                 fall = less * (twice_source - less) - more * (twice_target + more)
-                if fall > 0.0:
+                if fall > self._least_fall:
                     rank = -fall / (kind.cost + back.cost + self._shard_cost)
                     found.append((rank, target, kind, back))
         return found

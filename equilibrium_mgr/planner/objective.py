@@ -50,6 +50,13 @@ the highest score, in bytes moved:
             - Σ_S size(S) · (max_utilization · (U_S - B_S)
                              + FAR_MAX_UTILIZATION · max(0, U_S - F_S))
 
+Load comes third (planner/load_leveling.py). After the best search, steps off the busiest OSD raise
+no U_S and take no free space from pools. With l_i the load of an OSD (plan/load.py), m_S its mean
+in a set, and D_S the used bytes of the set, they lower, in bytes moved,
+
+    LOAD_VALUES · D_S · (max l_i) / m_S
+        + (bytes moved) + LOAD_SHARD_COST · D_S / |S| · (shards moved)
+
 An OSD with a lowered weight has a share of its size (snapshot/operator_weights.py). Its target is
 the utilization of the share, and its caps follow its capacity. Bytes above the share leave at any
 price.
