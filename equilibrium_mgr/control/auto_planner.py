@@ -364,8 +364,9 @@ class AutoPlanner:
     def _load_gap(self, snapshot: Snapshot, settings: Settings, basis: PlanBasis) -> float:
         """Returns by how much the busiest OSD of a set is above the mean, a ratio of it; 0 if that
         is too little, or if this is no time to do something about it."""
-        rests = self._load_rest.seconds_left(self._clock()) > 0.0
-        if rests or not settings.balance_load or any(basis.fullness) or blocked_pools(snapshot):
+        if not settings.balance_load or self._load_rest.seconds_left(self._clock()) > 0.0:
+            return 0.0
+        if any(basis.fullness) or blocked_pools(snapshot):
             return 0.0
         sets = loads_of_sets(snapshot, osd_loads(snapshot))
         gap = max([one.max_load - 1.0 for one in sets.values()], default=0.0)

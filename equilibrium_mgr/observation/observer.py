@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from math import inf
 from statistics import median
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
