@@ -40,8 +40,9 @@ _TRIES = 40
 _SHARDS = 12
 _KINDS = 8
 
-#: Exchanges that may be examined in all: at least so many, or this ratio of the candidates of the
-#: search for bytes. It is a count and not a time, so that the same snapshot gives the same plan.
+#: Exchanges and shards that may be examined in all: at least so many, or this ratio of the
+#: candidates of the search for bytes. It is a count and not a time, so that the same snapshot gives
+#: the same plan.
 _LEAST_EXAMINED = 300_000
 _EXAMINED_RATIO = 0.2
 
@@ -203,6 +204,7 @@ class _Leveling:
 
     def _legal(self, source: int, target: int, kind: Kind) -> List[Shard]:
         """Returns the first shards of a kind that may go to a target with their load."""
+        self._placement.candidates_examined += len(kind.shards)
         is_legal = self._placement.is_legal
         takes_load = self._state.takes_load
         shards = (shard for shard in kind.shards if is_legal(shard[1], source, target)

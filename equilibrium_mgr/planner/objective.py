@@ -119,7 +119,7 @@ FIXED_COST_STEPS = 0.5    # cost of an operation beside its bytes: p × step × 
 
 #: Per aim, what it is worth to lower the busiest OSD of a set by the mean load: bytes moved, as a
 #: ratio of the set's used bytes.
-LOAD_VALUES = {"space": 0.2, "even": 0.4, "least-motion": 0.05}
+LOAD_VALUES = {"space": 0.2, "even": 0.2, "least-motion": 0.05}
 LOAD_SHARD_COST = 3e-4   # per shard moved for load: a ratio of the mean used bytes of an OSD
 
 
