@@ -130,8 +130,8 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="also make OSDs equally busy, where that makes none fuller",
          long_desc="By what clients have read and written in the last days, three at least and "
                    "seven at most. The column LOAD of `ceph equilibrium osds` shows it, whatever "
-                   "this option says. Once a day at most, never in an outage, and never while an "
-                   "OSD is above nearfull_ratio."),
+                   "this option says. Once a day at most, never in an outage, never while an OSD "
+                   "is above nearfull_ratio, and not in the first day of a mgr."),
     dict(name="min_load_gain", type="float", default=0.1, min=0.0, max=10.0,
          desc="gain of load below which no move is made for it",
          long_desc="By how much the busiest OSD of a device class has to come closer to the mean "
