@@ -165,6 +165,8 @@ def test_the_history_shows_when_a_rebuild_has_ended(session: Session, failure: s
 def test_a_new_mgr_does_not_call_moves_of_crush_its_own() -> None:
     """Monitors drop upmap items that name lost OSDs, also those of moves that have arrived."""
     session = Session.from_state(release=18)
+    for name in _STEERING:
+        drive.command(session, option(name, False))
     for line in ("balancer off", "equilibrium on", "sim run 10h", "sim backfill rate 5M"):
         drive.command(session, line)
     lose(session, "host3")
