@@ -357,9 +357,9 @@ class Balancer:
         found = gateway.operations
         try:   # neither a round nor `off` may fail for it
             if found is not None and self._loads.observe(*found):
-                gateway.pool_rates = self._loads.rates()
-                gateway.read_capacities()
                 self._journal.record_loads(self._loads.to_dict())
+                gateway.pool_rates = self._loads.rates()
+                gateway.read_capacities()   # last: it may wait for a monitor in vain
         except Exception:
             self._log.exception("operations cannot be counted")
 

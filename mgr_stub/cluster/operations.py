@@ -4,8 +4,8 @@ Seen on 16.2.15 and 20.2.4 (tests/ceph/conformance/test_operations.py):
 
 - Each operation that modifies an object adds one to the PG's version, and its parts to `num_write`.
 - The reads since a PG's last write are its primary's own knowledge. `num_read` falls when another
-  OSD leads, and rises again if the first one returns before the next write. On 16 an
-  erasure-coded PG did not always do so; here each does.
+  OSD leads, and rises again if the first one returns before the next write. Some PGs did not do so,
+  on both releases; here each does.
 - A split divides the counters equally among a PG and its children, which take over its version.
   The scrub that follows it, or a merge, sets the counters to 0, because scrubs count no operations.
 
