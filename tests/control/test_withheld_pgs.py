@@ -172,7 +172,8 @@ def by_items(case: Case, moments: int) -> Set[int]:
     for _ in range(moments):
         case.run("sim run 30s")
         items = case.items()
-        new = {(pgid, osd) for pgid in case.withheld() for _, osd in items.get(pgid, ())} - seen
+        new = {(pgid, osd) for pgid in case.withheld() for _, osd in items.get(pgid, ())
+               if osd in case.cluster.pgs[pgid].withheld_by} - seen
         assert targets(new).isdisjoint(targets(seen)), (new, seen)
         seen |= new
     return targets(seen)
