@@ -112,6 +112,7 @@ class SteeringTrigger:
             if row.kind == STEER and row.begun_at == logged[-1].begun_at:
                 self._sent[row.pgid] = row
                 self.choice = Steered(row.at)
+        self._steered = frozenset(self._sent)
 
     def _count(self, snapshot: Snapshot) -> None:
         """Counts the shards whose upmap items are in place."""

@@ -383,8 +383,13 @@ def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, 
 
 def _copying_rates(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],
                    seconds: float, snapshot: Snapshot) -> Dict[int, Rate]:
-    """Returns the rate at which each OSD copies. An OSD that copies nothing keeps its rate."""
+    """Returns the rate at which each OSD copies. An OSD that copies nothing keeps its rate.
+
+    So do all if nobody looked for long: shards have begun and ended meanwhile.
+    """
     rates = dict(before)
+    if seconds > _JUDGED_SECONDS:
+        return rates
     counts_of: Counter[int] = Counter()
     for shard, count in piecewise(arrived, _SHARDS_A_PIECE):
         if shard.is_running:

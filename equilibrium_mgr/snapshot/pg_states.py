@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import FrozenSet, Mapping
 
 ACTIVE = "active"
+PEERED = "peered"   # below min_size: Ceph copies its data, and no client reads or writes it
 CLEAN = "clean"
 PREMERGE = "premerge"
 BACKFILLING = "backfilling"

@@ -20,7 +20,8 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
-from .pg_states import ACTIVE, BACKFILL, BACKFILLING, CLEAN, RECOVERING, RECOVERY, UNKNOWN
+from .pg_states import (
+    ACTIVE, BACKFILL, BACKFILLING, CLEAN, PEERED, RECOVERING, RECOVERY, UNKNOWN)
 
 
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
@@ -156,8 +157,7 @@ class PgStatistics:
             self._full[pgid] = (
                 _count(stat, _OBJECTS), _count(stat, _OMAP), stat.get(_OMAP_OBJECTS, -1),
                 _count(stat, "num_bytes"))
-            # a PG that is down or peers counts nothing (PeeringState::update_calc_stats)
-            if ACTIVE in pg.get("state", ""):
+            if _is_counted(pg.get("state", "")):
                 self._read_transfer(pgid, stat, pg.get("up", ()), pg.get("acting", ()))
         self._counts = counts
 
@@ -249,7 +249,7 @@ class PgStatistics:
         for pgid, transfer in self._transfers.items():
             state = progress.get(pgid, {}).get("state", "")
             pool = pool_of(pgid)
-            if ACTIVE in state and CLEAN not in state:   # else it has not reported yet
+            if _is_counted(state) and CLEAN not in state:   # else it has not reported yet
                 objects, _, _, _ = self._full.get(pgid, _NO_FIGURES)
                 is_running = _is_running(state)
                 for osd in _targets(up_sets.get(pgid, ()), moving.get(pgid, ())):
@@ -282,7 +282,7 @@ class PgStatistics:
         whole = pg.get("num_bytes", 0)
         seen = self._transfers.get(pgid) or _Transfer(before, dict.fromkeys(targets or up, 1.0))
         recovered, uncopied = seen
-        if ACTIVE in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
+        if _is_counted(state):   # else a new primary has not reported (seen on 20.2.4)
             recovered = max(recovered, pg.get("num_bytes_recovered", 0))
             if whole > 0:
                 done = (recovered - seen.recovered_bytes) / whole
@@ -330,6 +330,12 @@ def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
 def _is_running(state: str) -> bool:
     """Returns True if data of a PG with this state is being copied."""
     return BACKFILLING in state or RECOVERING in state
+
+
+def _is_counted(state: str) -> bool:
+    """Returns True if the primary of a PG counts which copies are missing: not while it peers or is
+    down (PeeringState::update_calc_stats)."""
+    return ACTIVE in state or PEERED in state
 
 
 def is_unreported(pg: Mapping[str, Any]) -> bool:

@@ -44,3 +44,11 @@ def test_a_slow_osd_is_named_and_no_other(any_session: Session, osd: int, kind: 
     assert action.startswith(
         f"'ceph config show osd.{osd} osd_mclock_max_capacity_iops_{kind}' shows"), action
     assert ask(session, "explain")["action"] == action
+
+
+def test_what_came_while_nobody_looked_tells_nothing_of_speed(any_session: Session) -> None:
+    """Off, the module looks only when it is asked; shards begin and end between two looks."""
+    weights = [f"sim osd crush-reweight {osd} 0" for osd in (12, 13, 14)]
+    run(any_session, "equilibrium on", "sim run 4h", *weights, "sim run 10m", "equilibrium off",
+        "sim run 6h", "equilibrium on", "sim run 1m")
+    assert ask(any_session, "status")["slow_osds"] == []

@@ -257,3 +257,11 @@ def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
     reader.one(9000, (), None)
     reader.one(0, (), None, 0, state="unknown", reported_epoch=0)
     assert reader.moving(9000, 9500) == [1.0, 0.5]
+
+
+def test_a_pg_below_min_size_is_copied() -> None:
+    """Of a pool of size 3 two OSDs were lost: no client reads or writes it, and Ceph copies it."""
+    reader = Reader()
+    state = "undersized+degraded+remapped+backfilling+peered"
+    lost = [reader.one(count, (5, 2, 22), (2,), state=state) for count in (6000, 6400)]
+    assert lost[-1].uncopied_ratio == 0.6

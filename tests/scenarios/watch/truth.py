@@ -6,7 +6,7 @@ how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD
 T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py), T15 that
 figures are of a look of this round while data moves, T16 that no time left counts down where
 nothing moves, T17 and T18 what is said to do (advice.py), T19 lines for people and their bytes, T20
-which pools take more than was predicted, T21 since when the state lasts.
+which pools take more than was predicted, T21 since when the state lasts, T22 which OSDs are slow.
 
 Rules of truth for `df` and `osds`: T12 pools, T13 OSDs, T14 room.
 
@@ -573,6 +573,12 @@ def t20_mispredicted(session: Session, ours: UnderWay, status: Answer) -> Iterat
             yield f"no shard of pool {pool} takes more, said is '{found['reason']}'"
 
 
+def t22_slow(session: Session, ours: UnderWay, status: Answer) -> Iterator[str]:
+    for one in status["slow_osds"]:
+        if one["osd"] not in session.simulation.backfill.own_rates:
+            yield f"osd.{one['osd']} is as fast as others, said is '{one['sentence']}'"
+
+
 def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
     move = ours.moves.get(pgid)
     return move is not None and move.entry.returncode == 0 and target in ours.flowing(move)
@@ -580,7 +586,7 @@ def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
 
 _RULES: Dict[str, Callable[[Session, UnderWay, Answer], Iterator[str]]] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
-    "T8": t8_now, "T10": t10_too_full,
+    "T8": t8_now, "T10": t10_too_full, "T22": t22_slow,
     "T11": t11_moves, "T20": t20_mispredicted, "T17": advice.t17_advice, "T18": advice.t18_inactive}
 _EVAL_RULES: Dict[str, Callable[[Session, Answer, Answer], Iterator[str]]] = {
     "T6": t6_eval, "T7": t7_stored}
