@@ -821,7 +821,7 @@ class Balancer:
         if any([why.seconds is not None for _, why in decision.waiting]):   # these waits end soon
             state = WAITING
             seconds = TRANSIENT_RECHECK_SECONDS
-        if leading.is_throttle:
+        if leading.is_throttle or leading.code == codes.IN_FLIGHT:
             state = self._throttled(snapshot)
         return leading._replace(state=state, waiting=decision.waiting, seconds=seconds)
 
@@ -938,7 +938,7 @@ class Balancer:
     def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
         """Returns the state while no plan is worth making. Ends the episode unless moves of our own
-        are still in flight, the state is WAITING or BLOCKED, or Ceph rebuilds shards."""
+        are still in flight, or the state is WAITING or BLOCKED."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours
@@ -965,7 +965,10 @@ class Balancer:
                 numbers={"until": format_deadline(self._clock() + left)},
                 refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        is_rebuilding = outcome.state == BALANCED and rebuilding   # its end is that of the episode
-        if outcome.state not in (WAITING, BLOCKED) and not is_rebuilding:   # they end by themselves
+        if outcome.state == BALANCED and rebuilding:   # the end of that is the end of the episode
+            why = next(iter(rebuilding.values()))
+            outcome = Verdict(
+                codes.DEGRADED, f"Ceph rebuilds missing shards first: {why}", state=BLOCKED)
+        if outcome.state not in (WAITING, BLOCKED):   # they end by themselves
             self._end_episode(self.drains.ending_of(outcome))
         return outcome

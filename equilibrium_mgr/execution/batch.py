@@ -100,6 +100,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
             found.send.append(candidate.change)
             continue
         found.waiting.append((change, verdict))
+        state.relieved_before.update(candidate.losses)
         _reserve(state, candidate, verdict)
     if kind not in MOTIONLESS and state.changing:
         _leave_time_to_steps(state, found, urgent)

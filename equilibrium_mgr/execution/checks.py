@@ -266,11 +266,12 @@ def _is_alone(state: ThrottleState, candidate: Candidate) -> bool:
 
 def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """Delays for a target that also loses a shard and, while it holds both, would be the fullest of
-    its device class."""
+    its device class. It loses one that is on its way, or one that has to wait although the plan
+    sends it earlier."""
     for osd_id in candidate.gains:
         osd = state.snapshot.osds[osd_id]
         highest = state.max_utilization[osd.device_class] * osd.size_bytes
-        gives_too = state.traffic.of(osd_id).shards_out > 0
+        gives_too = state.traffic.of(osd_id).shards_out > 0 or osd_id in state.relieved_before
         if gives_too and state.peak_bytes(osd, candidate) > highest:
             return Verdict(codes.SOURCE_FULL,
                            numbers={"osd": osd_id, "device_class": osd.device_class})

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Collection, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.model import PgChange, moves_nothing, redirects
@@ -125,6 +125,8 @@ class ThrottleState:
         self.moves_left = settings.max_moves_per_round
         self.fill_limit = effective_fill_limit(settings.fill_limit, snapshot.backfillfull_ratio)
         self.max_utilization = snapshot.max_utilization_by_class()
+        #: OSDs that lose a shard of a change that waits, of those before the candidate
+        self.relieved_before: Set[int] = set()
         self.share_bytes = share_limits(snapshot)
         self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed

@@ -1,14 +1,14 @@
 """Which changes go now: budget, limits, and what has become senseless."""
 from __future__ import annotations
 
-from typing import List
+from typing import Dict, List
 
 import pytest
 
 from equilibrium_mgr.execution.batch import Decision
 from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import batch, limited, pgs, sent, throttled, wanted, why
-from tests.support.clusters.unit_cluster import change_of
+from tests.support.clusters.unit_cluster import change_of, single_copies
 
 
 #: Targets of ten PGs.
@@ -67,3 +67,13 @@ def test_change_waits_for_a_target_that_is_down_but_in() -> None:
 def test_done_in_a_replicated_pool_means_the_same_set() -> None:
     cluster = pgs().pg("1.0", "1 2")
     assert batch(cluster, wanted(2)).done == wanted(2)
+
+
+@pytest.mark.parametrize("cooling, going", [({}, ["1.1"]), ({"1.1": 9.0}, [])])
+def test_a_target_that_an_earlier_change_relieves_does_not_become_the_fullest(
+        cooling: Dict[str, float], going: List[str]) -> None:
+    """osd.1, with 55 of 100 GiB beside one of 60, gives 15 before it gets 10."""
+    cluster = single_copies([60], [15, 40], [10], [20])
+    plan = [change_of("1.1", [1], [3]), change_of("1.3", [2], [1])]
+    decision = batch(cluster, plan, limited(cooling=cooling))
+    assert [change.pgid for change in decision.send] == going
