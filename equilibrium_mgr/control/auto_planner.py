@@ -420,6 +420,8 @@ class AutoPlanner:
         if failure is not None and self._submitted:
             self._backoff.failed(now)
             self._submitted = False
+            if is_steering:   # it must not keep relief from being planned
+                self.steering.give_up()
         failed = f"the last plan could not be made ({failure}); trying again"
         left = self._backoff.seconds_left(now)
         if left > 0.0:

@@ -428,8 +428,10 @@ class Balancer:
                                    execution, self.drains.drains_only(settings))
         if guard is not None:
             self._note_guard(guard, execution)
+            is_for_steering = settings.steers and self._is_early()   # whether OSDs have changed
             self._enter(guard)
-            if is_asked or self.dispatcher.is_watched or self.observer.is_behind(summary):
+            is_needed = self.dispatcher.is_watched or self.observer.is_behind(summary)
+            if is_asked or is_needed and not is_for_steering:
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
         if not self._is_due(summary, settings):

@@ -6,7 +6,8 @@ PGs that peer then, or serve no client, are planned again once if they are activ
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import (
+    Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..execution.guards import blocked_pools
 from ..plan.model import STEER, Plan, Usage, has_begun
@@ -32,6 +33,8 @@ _MOST_SECONDS = 600.0
 _REST_SECONDS = 120.0
 #: A plan that steers is made and sent in so many seconds.
 _OVERDUE_SECONDS = 120.0
+#: PGs that come to an OSD within so many seconds of its return come because of that.
+_PEERED_SECONDS = 120.0
 _PGS_A_PIECE = 200
 _REASONS_NAMED = 2   # before a sentence only counts the rest
 
@@ -72,10 +75,12 @@ class SteeringTrigger:
         self._steered: FrozenSet[str] = frozenset()   # pgids whose targets were chosen
         #: the options of the last plan: steer_recovery, hold_placement
         self._options = (False, False)
-        #: OSD that was down or out at the last snapshot → uuid of its disk
-        self._absent: Dict[int, str] = {}
-        #: OSDs that have come back, and to which PGs are still on their way: they may have data
-        self._returned: FrozenSet[int] = frozenset()
+        #: OSD → uuid of its disk, of OSDs that have been up and in
+        self._disks: Dict[int, str] = {}
+        self._present: Mapping[int, str] = {}   # the same, of those up and in at the last snapshot
+        self._back_at: Dict[int, float] = {}    # when OSDs have come back with their disk
+        #: (OSD that has come back, PG on its way to it since): the OSD may have data of the PG
+        self._returned: FrozenSet[Tuple[int, str]] = frozenset()
         #: of the last snapshot: pgids in flight, and upmap items
         self._moving: FrozenSet[str] = frozenset()
         self._items: Mapping[str, UpmapItems] = {}
@@ -89,7 +94,7 @@ class SteeringTrigger:
         moving = frozenset(in_flight)
         self._steered &= moving
         self._count(snapshot)
-        self._note_returned(snapshot, in_flight)
+        self._note_returned(snapshot, in_flight, now)
         if self._topology is None:   # a new mgr: perhaps the last one has not steered a rebuild
             if any(only_lacks_copies(pg, snapshot.pools[pg.pool])
                    for pg in piecewise(in_flight.values(), _PGS_A_PIECE)):
@@ -149,20 +154,28 @@ class SteeringTrigger:
             self._begin_wait(self._quiet, QUIET_SECONDS, now)
         self._ready = ready
 
-    def _note_returned(self, snapshot: Snapshot, in_flight: Mapping[str, Pg]) -> None:
-        """Notes which OSDs have come back with their disk."""
-        targets: Set[int] = set()
+    def _note_returned(self, snapshot: Snapshot, in_flight: Mapping[str, Pg], now: float) -> None:
+        """Notes which OSDs have come back, and which PGs are on their way to them since.
+
+        An OSD that was never up has no data. It exists, down and out, before its first start
+        (OSDMonitor::do_osd_create).
+        """
+        present = {osd.id: osd.uuid for osd in snapshot.osds.values()
+                   if osd.up and not snapshot.is_out(osd.id)}
+        if self._topology is None:   # nobody knows which have never been up
+            self._present = present
+            self._disks = {osd.id: osd.uuid for osd in snapshot.osds.values()}
+        for number in present.keys() - self._present.keys():
+            if self._disks.get(number) == present[number]:
+                self._back_at[number] = now
+        self._present = present
+        self._disks.update(present)
+        recent = {number for number, at in self._back_at.items() if now - at < _PEERED_SECONDS}
+        returned: Set[Tuple[int, str]] = set()
         for pg in piecewise(in_flight.values(), _PGS_A_PIECE):
-            targets.update(pg.up)
-        absent: Dict[int, str] = {}
-        returned = set(self._returned)
-        for osd in snapshot.osds.values():
-            if not osd.up or snapshot.is_out(osd.id):
-                absent[osd.id] = osd.uuid
-            elif self._absent.get(osd.id) == osd.uuid:
-                returned.add(osd.id)
-        self._absent = absent
-        self._returned = frozenset(returned & targets)
+            coming = [(number, pg.pgid) for number in snapshot.transfers(pg)[0]]
+            returned.update([one for one in coming if one[0] in recent or one in self._returned])
+        self._returned = frozenset(returned)
 
     def seconds_left(self, settings: Settings, now: float) -> Optional[float]:
         """Returns the seconds until shards may be steered, 0 or less if they may be now; None if
@@ -210,8 +223,9 @@ class SteeringTrigger:
         self._planned = self._topology
         self._asked = frozenset() if self._is_changed else self._ready
         self._options = settings.steer_recovery, settings.hold_placement
-        return Steering(*self._options, self._at_rest(snapshot), self._returned,
-                        is_followed=not (is_limited(settings) or blocked_pools(snapshot)))
+        returned = frozenset([pgid for _, pgid in self._returned])
+        return Steering(*self._options, self._at_rest(snapshot), returned,
+                        _classes_held_up(settings, snapshot))
 
     def _at_rest(self, snapshot: Snapshot) -> FrozenSet[str]:
         """Returns the PGs that only the change has moved. They rested before, and nobody but the
@@ -223,6 +237,11 @@ class SteeringTrigger:
             if pgid in self._steered or pg is not None and _only_drops(snapshot, pg, before):
                 found.append(pgid)
         return frozenset(found)
+
+    def give_up(self) -> None:
+        """Ends the change without a plan, as none can be made: balancing goes on."""
+        self._is_changed = False
+        self._left = self._ready = frozenset()
 
     def take_up(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
         """Ends the change that a plan was made for, unless another has come since. `snapshot`:
@@ -260,6 +279,19 @@ def _may_steer(settings: Settings, now: float) -> bool:
     """Returns True if an option asks for steering, and the window is open: drains are planned
     outside it, too."""
     return settings.steers and is_open(settings, now)
+
+
+def _classes_held_up(settings: Settings, snapshot: Snapshot) -> FrozenSet[str]:
+    """Returns the device classes in which balancing cannot go on, or not everywhere."""
+    buckets = settings.from_buckets, settings.to_buckets, settings.not_buckets
+    if is_limited(settings) or buckets != (None, None, None):
+        return frozenset([osd.device_class for osd in snapshot.osds.values()])
+    found: Set[str] = set()
+    for pool_id in blocked_pools(snapshot):
+        for block in snapshot.pools[pool_id].blocks:
+            found.update([snapshot.osds[number].device_class for number in block.osds
+                          if number in snapshot.osds])
+    return frozenset(found)
 
 
 def _is_ready(pg: Pg) -> bool:

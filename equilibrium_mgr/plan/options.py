@@ -43,9 +43,10 @@ class Steering(NamedTuple):
     rebuilt: bool = True   # those that no OSD holds, and others of the same PG
     moved: bool = True     # those of PGs that move and lack none
     at_rest: FrozenSet[str] = frozenset()   # pgids: only these may be held where their data is
-    #: OSDs that have come back: they may have data of PGs that come to them
-    returned: FrozenSet[int] = frozenset()
-    is_followed: bool = True   # balancing may go on as soon as all is held and steered
+    #: pgids: an OSD that they come to has come back, and may have their data
+    returned: FrozenSet[str] = frozenset()
+    #: device classes in which balancing cannot go on as soon as all is held and steered
+    held_up: FrozenSet[str] = frozenset()
 
 
 class PlanOptions(NamedTuple):

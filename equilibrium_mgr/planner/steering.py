@@ -70,7 +70,7 @@ def steering_plan(snapshot: Snapshot, options: PlanOptions) -> Plan:
     assert steering is not None
     pgs, left_alone = _steered_pgs(snapshot, options, steering)
     chosen = _choose(snapshot, options, pgs)
-    crowding = _crowding(snapshot, pgs, chosen.up, steering.is_followed)
+    crowding = _crowding(snapshot, pgs, chosen.up, steering.held_up)
     for pgid in crowding:
         del pgs[pgid]
         left_alone[pgid] = "its OSDs would be fuller than by CRUSH alone"
@@ -143,9 +143,9 @@ def _largest_first(snapshot: Snapshot, pgids: Iterable[str]) -> List[str]:
 
 
 def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str, Osds],
-              is_followed: bool) -> List[str]:
+              held_up: FrozenSet[str]) -> List[str]:
     """Returns the pgids of PGs with a held shard whose new OSDs become too full. `ups`: their up
-    sets. `is_followed`: as in Steering.
+    sets. `held_up`: as in Steering.
 
     An OSD is too full if all OSDs of its class are clearly emptier, now and after the moves that
     CRUSH alone makes. Enough PGs are returned to end that, those with the largest shards first. A
@@ -163,7 +163,7 @@ def _crowding(snapshot: Snapshot, pgs: Mapping[str, SteeredPg], ups: Mapping[str
     for number, osd in _with_up(snapshot, ups).osds.items():
         name = osd.device_class
         allowed = max(highest[name], by_crush[name]) + _CROWDED_RATIO
-        if by_crush[name] < highest[name] and not is_followed:
+        if by_crush[name] < highest[name] and name in held_up:
             allowed = 0.0
         excess[number] = osd.target_bytes - allowed * osd.size_bytes
     found: List[str] = []
@@ -244,7 +244,7 @@ def obstacle(snapshot: Snapshot, options: PlanOptions, steering: Steering,
     if least_uncopied(pg) < _HELD_RATIO:
         return "most of it has arrived"
     coming = snapshot.transfers(pg)[0]
-    if not steering.returned.isdisjoint(coming):
+    if pg.pgid in steering.returned:
         return "an OSD has come back that may have its data"
     classes = options.device_classes
     if classes and any(snapshot.osds[osd].device_class not in classes for osd in coming):

@@ -135,6 +135,18 @@ def test_a_plan_is_void_once_its_option_is_off(session: Session,
     assert plans[0].changes and not sent(session)
 
 
+def test_a_plan_that_cannot_be_made_keeps_no_other_from_being_made(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise ValueError("seen once")
+    monkeypatch.setattr(plan_service, "steering_plan", fail)
+    drive.command(session, "sim backfill rate 100M")
+    drive.command(session, _CHANGE)
+    drive.command(session, "sim run 3h")
+    assert sent(session)   # by balancing
+    assert session.module.balancer.status.state != "planning"
+
+
 def test_a_change_while_a_plan_is_made_is_not_forgotten(session: Session) -> None:
     """Where OSDs change all the time, the part of the plan that is still valid is carried out."""
     balancer = session.module.balancer
@@ -273,11 +285,14 @@ def test_nobody_is_warned_of_what_steering_avoids(
 @pytest.mark.parametrize("lines, least, most", [
     ([], 0, 60),
     (["sim backfill rate 100M", "sim flag set noout", "sim osd down 0"], 200, 300),
-    ([option("end_time", "2300")], 200, 300)], ids=["followed", "degraded", "window"])
+    ([option("end_time", "2300")], 200, 300), ([option("from_buckets", "host1")], 200, 300),
+    (["sim pool create test pg_num=4 size=7 rule=replicated_ssd"], 0, 60)],
+    ids=["followed", "degraded", "window", "buckets", "degraded ssd"])
 def test_hosts_that_are_added_beside_full_ones_are_not_kept_empty(
         session: Session, lines: List[str], least: int, most: int) -> None:
-    """While pools are degraded, or near the end of the window, balancing cannot go on from shards
-    that are held. `least`, `most`: shards on their way to the new OSDs."""
+    """While pools are degraded, near the end of the window, or with options that leave OSDs out,
+    balancing cannot go on from shards that are held; it can if pools of another class are degraded.
+    `least`, `most`: shards on their way to the new OSDs."""
     for line in ("sim write vms 2600G", *lines, "sim run 15m", "sim host add newa 4 2T",
                  "sim host add newb 4 2T", "sim run 90s"):
         drive.command(session, line)
