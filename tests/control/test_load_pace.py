@@ -51,6 +51,14 @@ def test_the_busiest_osd_gives_once_a_day() -> None:
     assert sent_after(harness, _DAY / 2.0) == sent
 
 
+def test_data_that_has_changed_meanwhile_hides_no_load() -> None:
+    """As on every cluster in use: plans for drift alone move few bytes."""
+    harness = balanced()
+    sent_after(harness, _DAY / 2.0)
+    harness.gateway.cluster.pg("1.1", [1], num_bytes=6 * GIB, objects=10)
+    assert sent_after(harness, _DAY / 2.0) >= 4
+
+
 @pytest.mark.parametrize("options", [
     {"balance_load": False}, {"min_load_gain": 1.9}], ids=["off", "gains too little"])
 def test_options_say_so(options: Any) -> None:
