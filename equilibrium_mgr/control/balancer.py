@@ -48,6 +48,7 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
     STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
+from .outside_steering import OutsideSteering, holds_placement
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -100,6 +101,7 @@ class Balancer:
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
         self._loads = LoadLedger()
         self.drains = DrainControl(gateway, self._journal, clock)
+        self._outside = OutsideSteering()
         #: how an episode ends when balancing and drains have ended
         self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
@@ -183,6 +185,9 @@ class Balancer:
             episode = journal.episode
             observer = self.observer
             dispatcher = self.dispatcher
+            settings = self._settings()
+            waits_for = self._outside.plan_before(observer.view, settings, self._clock())
+            steering_at = self._automatic.steering_at(settings, execution)
             steered = self._automatic.steering.choice
             is_steered = dispatcher.steered.moved and (
                 steered.elsewhere_shards or steered.held_shards)
@@ -210,7 +215,10 @@ class Balancer:
                 decided_on=self._decided_on,
                 drains=self.drains.status,
                 steered=steered if is_steered else None,
-                steering_at=self._automatic.steering_at(self._settings(), execution))
+                steering_at=None if waits_for else steering_at,
+                steering_waits_for=waits_for,
+                holds_placement=holds_placement(settings),
+                moved_before=self._outside.moved_before)
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -569,6 +577,7 @@ class Balancer:
         if self.observer.view is None:   # nobody knows which PGs were remapped a moment ago
             self._batch.begin(self._clock(), snapshot.unsettled_seconds)
         self.dispatcher.observe(snapshot)
+        self._outside.observe(self.plan_name, snapshot, settings)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             # this round still has the snapshot in which they are drained
             self._drains_changed(DRAINED_GONE)

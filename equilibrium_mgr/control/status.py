@@ -62,6 +62,9 @@ class BalancerStatus(NamedTuple):
     drains: DrainStatus = DrainStatus()
     steered: Optional[Steered] = None   # while shards whose targets were chosen are on their way
     steering_at: Optional[float] = None   # as SteeringTrigger.due_at
+    steering_waits_for: str = ""   # the plan with a name that keeps shards from being steered
+    holds_placement: bool = False   # shards that CRUSH moves stay where their data is, except ...
+    moved_before: FrozenSet[str] = frozenset()   # ... those of PGs that moved before
 
     def progress_ratio(self) -> Optional[float]:
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per

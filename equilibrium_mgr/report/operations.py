@@ -68,7 +68,7 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
         "osdmap_epoch": epoch,
         "snapshot_age_seconds": age,
         "notes": [{"at": at, "note": note} for at, note in drains.notes]}
-    return CommandAnswer(data, _drain_screen(data, status, blocked))
+    return CommandAnswer(data, _drain_screen(data, loop, blocked))
 
 
 def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: FrozenSet[int]) -> Row:
@@ -119,8 +119,11 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
 
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
-_PURGE_ALONE = ("stop the OSDs that are safe to stop, and take them away by 'ceph osd purge': that"
-                " moves no data")
+_PURGE_ALONE = "stop the OSDs that are safe to stop, and take them away by 'ceph osd purge'"
+_PURGE_HELD = (f"{_PURGE_ALONE}. Ceph then wants data of other OSDs elsewhere; equilibrium keeps it"
+               " where it is, except what moves in the first half minute (hold_placement)")
+_PURGE_LATER = ("do not purge yet: CRUSH moves data, and equilibrium is about to decide what of it"
+                " stays where it is")
 _SAFE = {True: "yes", False: "no"}
 _HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
 _COLUMNS: Columns = {
@@ -133,7 +136,7 @@ _COLUMNS: Columns = {
     "safe_to_stop": _SAFE.__getitem__}
 
 
-def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
+def _drain_screen(data: Row, loop: BalancerStatus, blocked: bool) -> str:
     rows: List[Row] = data["osds"]
     notes: List[str] = []
     for note in data["notes"]:
@@ -144,7 +147,7 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
     if blocked:
         lines += _sentence(f"{data['state']}: {data['reason']}")
         lines += wrap("do: ", str(data["action"]), 4)
-    lines += _sentence(drain_sentence(status, data["eta_seconds"]))
+    lines += _sentence(drain_sentence(loop.drains, data["eta_seconds"]))
     if data["paused"]:
         lines += _sentence("paused by 'ceph equilibrium off': 'ceph equilibrium on' or 'ceph"
                            " equilibrium drain add' goes on")
@@ -152,7 +155,7 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
     if plan is not None:
         lines += _sentence(f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
                            " stops that")
-    lines += _purge_lines(rows) + _stuck_lines(rows)
+    lines += _purge_lines(rows, loop) + _stuck_lines(rows)
     if data["osdmap_epoch"] is not None:
         lines.append(f"placement of osdmap e{data['osdmap_epoch']},"
                      f" {format_duration(data['snapshot_age_seconds'])} old")
@@ -164,14 +167,22 @@ def _sentence(text: str) -> List[str]:
     return wrap("", text, 0)
 
 
-def _purge_lines(rows: Sequence[Row]) -> List[str]:
-    """Returns how to purge the OSDs that still have a CRUSH weight."""
+def _purge_lines(rows: Sequence[Row], loop: BalancerStatus) -> List[str]:
+    """Returns how to purge the OSDs that are empty, so that next to nothing moves."""
     weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
                if row["purge_moves_data"]]
     if not any(row["safe_to_stop"] for row in rows):
         return []
+    plan = loop.progress.name if loop.progress is not None else ""
+    if plan:
+        return _sentence(f"do not purge yet: while plan '{plan}' is executed, nothing keeps data of"
+                         " other OSDs where it is")
+    if loop.holds_placement and loop.steering_at is not None:
+        return _sentence(_PURGE_LATER)
     if not weights:
-        return _sentence(_PURGE_ALONE)
+        return _sentence(f"{_PURGE_ALONE}: that moves no data")
+    if loop.holds_placement:
+        return _sentence(_PURGE_HELD)
     commands = ["ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"]
     return _sentence(_PURGE) + pasted(commands)
 

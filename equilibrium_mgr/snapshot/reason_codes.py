@@ -94,6 +94,9 @@ FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster
 FREEZE = ("'ceph osd set norebalance', 'ceph equilibrium freeze' until nothing is remapped, 'ceph"
           " osd unset norebalance' and 'ceph equilibrium on': then the fullest OSDs are relieved"
           " first, and balancing fills the new ones")
+#: Action if a plan with a name holds up steering.
+GIVE_WAY = ("'ceph equilibrium rm {plan}' ends the plan that keeps equilibrium from choosing where"
+            " shards go")
 _NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
 
 

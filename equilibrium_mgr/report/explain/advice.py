@@ -40,6 +40,8 @@ _MOST_SHARDS = 250
 #: The figures of these actions take longer to compute than `status` may.
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
+#: Reasons for which nothing is sent, whatever plan is under way.
+_COME_FIRST = (codes.FLAG, codes.CONFLICT, codes.OLD_CLIENTS)
 #: These reasons end only while data is copied.
 _BY_COPYING = (codes.DEGRADED, codes.PG_NUM_CHANGING, codes.IN_FLIGHT, codes.SOURCE_FULL,
                codes.NEARFULL_FIRST, codes.MOVING)
@@ -49,6 +51,9 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
                  now: float) -> str:
     """Returns the action against the reason why most shards wait, or against the reason of the
     state, or the action that makes incoming data fit. `now`: seconds since the epoch."""
+    plan = status.steering_waits_for
+    if plan and status.reason_code not in _COME_FIRST:
+        return codes.GIVE_WAY.format(plan=plan)
     if view is not None:
         context = ExplainContext(view, status, settings, now=now)
         return with_room(_state_action(context), status, view)
@@ -61,7 +66,7 @@ def _state_action(context: ExplainContext) -> str:
     status = context.status
     code = context.status.reason_code
     is_executing = status.progress is not None
-    if is_executing and crush_crowds_out(context.view):
+    if is_executing and crush_crowds_out(status, context.view):
         return codes.FREEZE
     if context.is_too_full:
         return help_for(codes.TOO_FULL, context)

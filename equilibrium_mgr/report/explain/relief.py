@@ -26,7 +26,7 @@ def make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView
     by_fullness = sorted(full, key=lambda osd: -view.utilization_now(osd.id))
     names = named([f"osd.{osd.id}" for osd in by_fullness], MOST_NAMED)
     if _can_be_relieved(full, view):
-        if crush_crowds_out(view):
+        if crush_crowds_out(status, view):
             return codes.FREEZE
         if all(is_relieved(osd, status, view) for osd in full):
             wait = f"nothing; it ends by itself as data leaves {names}"
@@ -89,10 +89,14 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
     return any(one.is_running for one in view.movements)
 
 
-def crush_crowds_out(view: ClusterView) -> bool:
+def crush_crowds_out(status: BalancerStatus, view: ClusterView) -> bool:
     """Returns True if CRUSH's own moves keep the module from relieving an OSD: they are most of the
     bytes in flight, more is misplaced than the limit, and nothing leaves an OSD above
-    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
+    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first. It pins nothing that
+    could have been held already, and is refused while a plan with a name is executed."""
+    progress = status.progress
+    if progress is not None and progress.name:
+        return False
     snapshot = view.snapshot
     osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
@@ -104,6 +108,8 @@ def crush_crowds_out(view: ClusterView) -> bool:
         left_bytes += move.left_bytes
         if move.is_running:
             relieved.add(move.source)
+        if status.holds_placement and move.pgid not in status.moved_before:
+            continue
         # `freeze` cancels backfills alone
         if move.origin == CRUSH and BACKFILL in move.state and move.source in keeping:
             spread += move.left_bytes
