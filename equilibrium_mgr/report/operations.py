@@ -39,10 +39,10 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
     """
     status = loop.drains
     view = loop.view
-    drains = loop.drains.drains
+    drains = status.drains
     progress = loop.progress
     rows = [_drain_row(osd, status, settings, weighted) for osd in sorted(drains.names)]
-    left = sum(row["bytes"] or 0 for row in rows)
+    left = sum([one.bytes for one in status.known_left])
     blocked = is_blocked(loop)
     epoch = age = seconds = plan = None
     if view is not None:
@@ -57,13 +57,13 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
         "osds": rows,
         "paused": drains.is_paused,
         "bytes": left,
-        "shards": sum(row["shards"] or 0 for row in rows),
+        "shards": sum([one.shards for one in status.known_left]),
         "eta_seconds": seconds,
         "waits_for_plan": plan,
         "state": loop.state,
         "reason": loop.reason,
         "action": state_action(loop, view, settings, now),
-        "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
+        "safe_to_stop": status.are_safe,
         "not_safe_reason": status.not_safe_reason,
         "osdmap_epoch": epoch,
         "snapshot_age_seconds": age,
@@ -122,8 +122,7 @@ _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then m
 _PURGE_ALONE = "stop the OSDs that are safe to stop, and take them away by 'ceph osd purge'"
 _PURGE_HELD = (f"{_PURGE_ALONE}. Ceph then wants data of other OSDs elsewhere; equilibrium keeps it"
                " where it is, except what moves in the first half minute (hold_placement)")
-_PURGE_LATER = ("do not purge yet: CRUSH moves data, and equilibrium is about to decide what of it"
-                " stays where it is")
+_PURGE_LATER = "do not purge yet: at present nothing keeps data of other OSDs where it is"
 _SAFE = {True: "yes", False: "no"}
 _HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
 _COLUMNS: Columns = {
@@ -173,11 +172,7 @@ def _purge_lines(rows: Sequence[Row], loop: BalancerStatus) -> List[str]:
                if row["purge_moves_data"]]
     if not any(row["safe_to_stop"] for row in rows):
         return []
-    plan = loop.progress.name if loop.progress is not None else ""
-    if plan:
-        return _sentence(f"do not purge yet: while plan '{plan}' is executed, nothing keeps data of"
-                         " other OSDs where it is")
-    if loop.holds_placement and loop.steering_at is not None:
+    if loop.plan_name or loop.holds_placement and loop.steering_at is not None:
         return _sentence(_PURGE_LATER)
     if not weights:
         return _sentence(f"{_PURGE_ALONE}: that moves no data")
@@ -244,7 +239,7 @@ def drains_json(status: DrainStatus) -> Row:
         "paused": drains.is_paused,
         "shards": status.left_shards,
         "bytes": size,
-        "safe_to_stop": bool(drains.names) and all(map(status.is_safe, drains.names)),
+        "safe_to_stop": status.are_safe,
         "sentence": sentence}
 
 
@@ -329,12 +324,9 @@ def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
                       " has to step by step, within its limits ('ceph equilibrium off' before"
                       " 'freeze' keeps everything where it is)")
     if again:
-        osds = f"{len(again)} OSDs are"
-        if len(again) == 1:
-            osds = f"osd.{again[0]} is"
-        lines += wrap("then:", f"{osds} being drained: what is pinned there leaves again, and is"
-                      " copied from the beginning ('ceph equilibrium off' before 'freeze' pauses"
-                      " drains)")
+        lines += wrap("then:", f"what is pinned on {named_osds(again, _MOST_NAMES)} leaves again, to"
+                      " drain it, and is copied from the beginning ('ceph equilibrium off' before"
+                      " 'freeze' pauses drains)")
     if name is not None:
         lines.append("'ceph equilibrium status' shows how far it is")
     return "\n".join(lines)
@@ -420,11 +412,12 @@ def _highest_text(row: Row, nearfull: float) -> str:
     """Returns how full a class gets by the data that moves back."""
     before = row["max_utilization"]
     after = row["planned_max_utilization"]
-    osd = f"(osd.{row['planned_fullest_osd']}, class {row['device_class']})"
-    if after <= max(before, nearfull):
-        return f"{format_percent(before)}% -> {format_percent(after)}% {osd}"
-    return (f"{format_percent(before)}% -> up to {format_percent(after)}% {osd}, above nearfull:"
-            " what is left for an OSD that is nearfull by then is left out")
+    text = (f"{format_percent(before)}% -> {format_percent(after)}%"
+            f" (osd.{row['planned_fullest_osd']}, class {row['device_class']})")
+    if after > max(before, nearfull):
+        text += (" at most, above nearfull: what is left for an OSD that is nearfull by then is left"
+                 " out")
+    return text
 
 
 def _parts(kind: str, result: UndoResult) -> str:
@@ -474,7 +467,7 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
     for (obstacle, _), rows in groups:
         text: str = obstacle
         pgids, reasons = zip(*rows)
-        osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+        osds = _osds(reasons)
         command = _command(reasons, drains.names)
         if osds:
             text = f"{text} ({named_osds(osds, _MOST_NAMES)})"
@@ -486,6 +479,10 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
     return lines
 
 
+def _osds(reasons: Sequence[Obstacle]) -> List[int]:
+    return sorted({reason.osd for reason in reasons if reason.osd is not None})
+
+
 def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     """Returns the whole command that lets PGs of one reason be restored; empty without one.
 
@@ -494,7 +491,7 @@ def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     command = reasons[0].command
     if not command:
         return ""
-    osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+    osds = _osds(reasons)
     words = [str(osd) for osd in osds]
     if reasons[0] == DRAINED:   # one name may stand for several OSDs
         words = sorted({names.get(osd, str(osd)) for osd in osds})

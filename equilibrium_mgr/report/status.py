@@ -304,8 +304,8 @@ def _figures_text(data: Data) -> str:
     age = data["snapshot_age_seconds"]
     if age is None:
         return "none yet: the cluster is being read" if data["look_started"] else ""
-    in_outage = data["outage"] is not None and data["active"]
-    if age < _OLD_SECONDS or not (data["look_outdated"] or in_outage):
+    is_doubtful = data["look_outdated"] or data["outage"] is not None or not data["active"]
+    if age < _OLD_SECONDS or not is_doubtful:
         return ""
     return f"of {format_duration(age)} ago, except %USE, %MAX and %MIN"
 

@@ -248,8 +248,8 @@ REASONS: Mapping[str, Reason] = {
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
-        ("nothing; 'ceph osd in {out}' gives it data, and 'ceph osd unset noin' where that"
-         " flag keeps new OSDs out",
+        ("nothing; 'ceph osd in {out}' gives it data if its CRUSH weight is above 0, and 'ceph osd"
+         " unset noin' where that flag keeps new OSDs out",
          "bring osd.{osd} up and in; 'ceph osd tree' shows it",
          "bring the OSDs up and in; 'ceph osd tree' shows them"),
         sentence="osd.{osd} is {obstacle}",

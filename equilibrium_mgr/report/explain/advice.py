@@ -40,8 +40,6 @@ _MOST_SHARDS = 250
 #: The figures of these actions take longer to compute than `status` may.
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
-#: Reasons for which nothing is sent, whatever plan is under way.
-_COME_FIRST = (codes.FLAG, codes.CONFLICT, codes.OLD_CLIENTS)
 #: These reasons end only while data is copied.
 _BY_COPYING = (codes.DEGRADED, codes.PG_NUM_CHANGING, codes.IN_FLIGHT, codes.SOURCE_FULL,
                codes.NEARFULL_FIRST, codes.MOVING)
@@ -52,7 +50,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
     """Returns the action against the reason why most shards wait, or against the reason of the
     state, or the action that makes incoming data fit. `now`: seconds since the epoch."""
     plan = status.steering_waits_for
-    if plan and status.reason_code not in _COME_FIRST:
+    if plan:
         return codes.GIVE_WAY.format(plan=plan)
     if view is not None:
         context = ExplainContext(view, status, settings, now=now)

@@ -92,14 +92,13 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
 def crush_crowds_out(status: BalancerStatus, view: ClusterView) -> bool:
     """Returns True if CRUSH's own moves keep the module from relieving an OSD: they are most of the
     bytes in flight, more is misplaced than the limit, and nothing leaves an OSD above
-    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first. It pins nothing that
-    could have been held already, and is refused while a plan with a name is executed."""
-    progress = status.progress
-    if progress is not None and progress.name:
-        return False
+    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first. It pins nothing more
+    once steering has held shards, and is refused while a plan with a name is executed."""
     snapshot = view.snapshot
     osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
+        return False
+    if status.plan_name or status.holds_placement and status.steered_at:
         return False
     keeping = {osd.id for osd in osds if osd.is_for_data and osd.share == 1.0}
     left_bytes = spread = 0
@@ -108,8 +107,6 @@ def crush_crowds_out(status: BalancerStatus, view: ClusterView) -> bool:
         left_bytes += move.left_bytes
         if move.is_running:
             relieved.add(move.source)
-        if status.holds_placement and move.pgid not in status.moved_before:
-            continue
         # `freeze` cancels backfills alone
         if move.origin == CRUSH and BACKFILL in move.state and move.source in keeping:
             spread += move.left_bytes
