@@ -172,10 +172,12 @@ def _purge_lines(rows: Sequence[Row], loop: BalancerStatus) -> List[str]:
                if row["purge_moves_data"]]
     if not any(row["safe_to_stop"] for row in rows):
         return []
-    if loop.plan_name or loop.holds_placement and loop.steering_at is not None:
+    if loop.holds_placement and loop.steering_at is not None:
         return _sentence(_PURGE_LATER)
     if not weights:
         return _sentence(f"{_PURGE_ALONE}: that moves no data")
+    if loop.plan_name:   # `freeze` is refused, and steering waits
+        return _sentence(_PURGE_LATER)
     if loop.holds_placement:
         return _sentence(_PURGE_HELD)
     commands = ["ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"]
@@ -324,9 +326,9 @@ def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
                       " has to step by step, within its limits ('ceph equilibrium off' before"
                       " 'freeze' keeps everything where it is)")
     if again:
-        lines += wrap("then:", f"what is pinned on {named_osds(again, _MOST_NAMES)} leaves again, to"
-                      " drain it, and is copied from the beginning ('ceph equilibrium off' before"
-                      " 'freeze' pauses drains)")
+        lines += wrap("then:", f"what is pinned on {named_osds(again, _MOST_NAMES)} leaves again,"
+                      " to drain it, and is copied from the beginning ('ceph equilibrium off'"
+                      " before 'freeze' pauses drains)")
     if name is not None:
         lines.append("'ceph equilibrium status' shows how far it is")
     return "\n".join(lines)
@@ -415,8 +417,8 @@ def _highest_text(row: Row, nearfull: float) -> str:
     text = (f"{format_percent(before)}% -> {format_percent(after)}%"
             f" (osd.{row['planned_fullest_osd']}, class {row['device_class']})")
     if after > max(before, nearfull):
-        text += (" at most, above nearfull: what is left for an OSD that is nearfull by then is left"
-                 " out")
+        text += (" at most, above nearfull: what is left for an OSD that is nearfull by then is"
+                 " left out")
     return text
 
 
