@@ -48,6 +48,7 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
     STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
+from .outside_steering import holds_placement, plan_before_steering
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -183,6 +184,7 @@ class Balancer:
             episode = journal.episode
             observer = self.observer
             dispatcher = self.dispatcher
+            settings = self._settings()
             steered = self._automatic.steering.choice
             is_steered = dispatcher.steered.moved and (
                 steered.elsewhere_shards or steered.held_shards)
@@ -201,6 +203,7 @@ class Balancer:
                 view=observer.view,
                 builtin_active=observer.builtin_active,
                 progress=self._progress(execution, episode, current.code),
+                plan_name=slot.plan_name(),
                 last_execution=slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=journal.history,
@@ -210,7 +213,11 @@ class Balancer:
                 decided_on=self._decided_on,
                 drains=self.drains.status,
                 steered=steered if is_steered else None,
-                steering_at=self._automatic.steering_at(self._settings(), execution))
+                steering_at=self._automatic.steering_at(settings, execution),
+                steering_waits_for=plan_before_steering(
+                    execution, observer.view, settings, self._clock()),
+                holds_placement=holds_placement(settings),
+                steered_at=steered.at)
 
     def _progress(self, execution: Optional[Execution], episode: Optional[Episode],
                   code: str) -> Optional[ExecutionProgress]:
@@ -231,13 +238,16 @@ class Balancer:
         Waits for the key-value store, as `off` does: the next mgr goes on with the plan.
         """
         self._recover()
-        if self._slot.plan_name() is not None:
+        if self.plan_name is not None:
             return False
         # before a round can see the plan: it would drop changes of a stopped pool
         self.dispatcher.corrections.resume(frozenset(
             [pool_of(change.pgid) for change in plan.changes if change.shards]))
         self.dispatcher.lift_rejections()
         execution = Execution(name, plan.changes, self._clock(), plan.kind)
+        view = self.observer.view
+        if view is not None:
+            execution.moved_before = frozenset(view.snapshot.in_flight())
         if not self._journal.begin_execution(
                 name, execution.started_at, lambda: self._slot.start(execution)):
             return False
@@ -501,7 +511,7 @@ class Balancer:
 
     def _is_off(self, settings: Settings) -> bool:
         """Returns True if nothing may be sent: no balancing, no drain and no named plan."""
-        return not (settings.active or self.drains.is_running or self._slot.plan_name())
+        return not (settings.active or self.drains.is_running or self.plan_name)
 
     def _is_asked_for(self, execution: Execution, settings: Settings) -> bool:
         """Returns True if a command or the options still want the execution."""

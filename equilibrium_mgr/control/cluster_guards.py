@@ -22,7 +22,7 @@ from ..execution.outcomes import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.cluster_view import BLOCKED, WAITING
-from ..runtime.formatting import format_deadline, format_local, format_time
+from ..runtime.formatting import format_local, format_time
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -88,8 +88,8 @@ def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict
     if left <= 0.0:
         return None
     # rounded down: it may end within that minute
-    text = f"{why} {format_time(now + left)} UTC"
-    return Verdict(code, text, {"until": format_deadline(now + left)}, WAITING, left)
+    until = f"{format_time(now + left)} UTC"
+    return Verdict(code, f"{why} {until}", {"until": until}, WAITING, left)
 
 
 class ClusterGuards:

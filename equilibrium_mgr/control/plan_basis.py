@@ -279,7 +279,7 @@ class Progress(NamedTuple):
         predicted = self._predicted(then)
         overfull = self._overfull(then, predicted)
         if overfull:
-            return f"osd.{min(overfull)} is above nearfull now, and the plan does not help it"
+            return f"osd.{min(overfull)} will be above nearfull, and the plan does not help it"
         for number, utilization in sorted(predicted.items()):
             osd = self.snapshot.osds[number]
             own = self.moved.get(number, 0) / max(1, osd.size_bytes)

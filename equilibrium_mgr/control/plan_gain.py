@@ -55,7 +55,7 @@ def _relief(plan: Plan, snapshot: Snapshot, _: float) -> Optional[str]:
         osd = snapshot.osds.get(number)
         if osd is not None and relieved > 0:
             if (osd.target_utilization or 0.0) > snapshot.nearfull_ratio:
-                return f"osd.{number} is above nearfull"
+                return f"osd.{number} is or will be above nearfull"
     return None
 
 

@@ -13,7 +13,7 @@ from ..execution.guards import blocked_pools
 from ..plan.model import STEER, Plan, Usage, has_begun
 from ..plan.options import Steering
 from ..planner.steering import BY_STATE, only_lacks_copies, state_obstacle, steered_shards
-from ..runtime.formatting import named, plural
+from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer, doubled
 from ..settings import Settings
@@ -328,6 +328,9 @@ def skipped_text(skipped: Mapping[str, int]) -> str:
     if not skipped:
         return ""
     shards = plural(sum(skipped.values()), "shard was", "shards were")
-    counts = [f"{why} ({count})" for why, count in Counter(skipped).most_common()]
-    return (f"; {shards} left to CRUSH because of their PG at that time:"
-            f" {named(counts, _REASONS_NAMED)}")
+    most = Counter(skipped).most_common()
+    counts = [f"{why} ({count})" for why, count in most[:_REASONS_NAMED]]
+    rest = sum([count for _, count in most[_REASONS_NAMED:]])
+    if rest:
+        counts.append(f"others ({rest})")
+    return f"; {shards} left to CRUSH because of their PG at that time: {', '.join(counts)}"

@@ -163,6 +163,12 @@ class DrainStatus(NamedTuple):
         return self.stop_check.is_safe
 
     @property
+    def are_safe(self) -> bool:
+        """Returns True if all OSDs of the list may be stopped; False without any."""
+        osds = self.drains.osds
+        return bool(osds) and all(map(self.is_safe, osds))
+
+    @property
     def down_sentence(self) -> str:
         """Returns a clause about OSDs that are down; empty if there are none."""
         down = self.down

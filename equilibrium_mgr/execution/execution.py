@@ -10,8 +10,8 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    Any, Callable, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
-    Sequence, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple,
+    Optional, Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, UNGUARDED, PgChange
@@ -133,6 +133,7 @@ class Execution:
         self.name = name
         self.kind = kind   # of its plan
         self.started_at = started_at
+        self.moved_before: FrozenSet[str] = frozenset()   # PGs in flight as it began, if known
         self.wanted: List[PgChange] = list(changes)
         self.wanted_bytes = bytes_by_target(changes)   # replaced whole, as `wanted` is
         self.planned_pgs = len(changes)

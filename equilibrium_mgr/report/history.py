@@ -43,7 +43,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     if not shown:
         return CommandAnswer(data, "nothing has been moved yet")
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
-             "SHARDS, SENT: moves sent as upmaps; if a plan was stopped, fewer may arrive"]
+             "SHARDS, SENT: moves sent as upmaps; if a plan was stopped, fewer may arrive;",
+             "  shards that were steered or held are not counted"]
     if len(shown) < total:
         earlier = plural(total - len(shown), "earlier episode")
         lines.append(f"... {earlier}; --limit {total} shows all")

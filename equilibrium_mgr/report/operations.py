@@ -39,10 +39,10 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
     """
     status = loop.drains
     view = loop.view
-    drains = loop.drains.drains
+    drains = status.drains
     progress = loop.progress
     rows = [_drain_row(osd, status, settings, weighted) for osd in sorted(drains.names)]
-    left = sum(row["bytes"] or 0 for row in rows)
+    left = sum([one.bytes for one in status.known_left])
     blocked = is_blocked(loop)
     epoch = age = seconds = plan = None
     if view is not None:
@@ -57,18 +57,18 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
         "osds": rows,
         "paused": drains.is_paused,
         "bytes": left,
-        "shards": sum(row["shards"] or 0 for row in rows),
+        "shards": sum([one.shards for one in status.known_left]),
         "eta_seconds": seconds,
         "waits_for_plan": plan,
         "state": loop.state,
         "reason": loop.reason,
         "action": state_action(loop, view, settings, now),
-        "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
+        "safe_to_stop": status.are_safe,
         "not_safe_reason": status.not_safe_reason,
         "osdmap_epoch": epoch,
         "snapshot_age_seconds": age,
         "notes": [{"at": at, "note": note} for at, note in drains.notes]}
-    return CommandAnswer(data, _drain_screen(data, status, blocked))
+    return CommandAnswer(data, _drain_screen(data, loop, blocked))
 
 
 def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: FrozenSet[int]) -> Row:
@@ -119,8 +119,10 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
 
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
-_PURGE_ALONE = ("stop the OSDs that are safe to stop, and take them away by 'ceph osd purge': that"
-                " moves no data")
+_PURGE_ALONE = "stop the OSDs that are safe to stop, and take them away by 'ceph osd purge'"
+_PURGE_HELD = (f"{_PURGE_ALONE}. Ceph then wants data of other OSDs elsewhere; equilibrium keeps it"
+               " where it is, except what moves in the first half minute (hold_placement)")
+_PURGE_LATER = "do not purge yet: at present nothing keeps data of other OSDs where it is"
 _SAFE = {True: "yes", False: "no"}
 _HEAD = "OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP"
 _COLUMNS: Columns = {
@@ -133,7 +135,7 @@ _COLUMNS: Columns = {
     "safe_to_stop": _SAFE.__getitem__}
 
 
-def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
+def _drain_screen(data: Row, loop: BalancerStatus, blocked: bool) -> str:
     rows: List[Row] = data["osds"]
     notes: List[str] = []
     for note in data["notes"]:
@@ -144,7 +146,7 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
     if blocked:
         lines += _sentence(f"{data['state']}: {data['reason']}")
         lines += wrap("do: ", str(data["action"]), 4)
-    lines += _sentence(drain_sentence(status, data["eta_seconds"]))
+    lines += _sentence(drain_sentence(loop.drains, data["eta_seconds"]))
     if data["paused"]:
         lines += _sentence("paused by 'ceph equilibrium off': 'ceph equilibrium on' or 'ceph"
                            " equilibrium drain add' goes on")
@@ -152,7 +154,7 @@ def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
     if plan is not None:
         lines += _sentence(f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
                            " stops that")
-    lines += _purge_lines(rows) + _stuck_lines(rows)
+    lines += _purge_lines(rows, loop) + _stuck_lines(rows)
     if data["osdmap_epoch"] is not None:
         lines.append(f"placement of osdmap e{data['osdmap_epoch']},"
                      f" {format_duration(data['snapshot_age_seconds'])} old")
@@ -164,14 +166,20 @@ def _sentence(text: str) -> List[str]:
     return wrap("", text, 0)
 
 
-def _purge_lines(rows: Sequence[Row]) -> List[str]:
-    """Returns how to purge the OSDs that still have a CRUSH weight."""
+def _purge_lines(rows: Sequence[Row], loop: BalancerStatus) -> List[str]:
+    """Returns how to purge the OSDs that are empty, so that next to nothing moves."""
     weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
                if row["purge_moves_data"]]
     if not any(row["safe_to_stop"] for row in rows):
         return []
+    if loop.holds_placement and loop.steering_at is not None:
+        return _sentence(_PURGE_LATER)
     if not weights:
-        return _sentence(_PURGE_ALONE)
+        return _sentence(f"{_PURGE_ALONE}: that moves no data")
+    if loop.plan_name:   # `freeze` is refused, and steering waits
+        return _sentence(_PURGE_LATER)
+    if loop.holds_placement:
+        return _sentence(_PURGE_HELD)
     commands = ["ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"]
     return _sentence(_PURGE) + pasted(commands)
 
@@ -233,7 +241,7 @@ def drains_json(status: DrainStatus) -> Row:
         "paused": drains.is_paused,
         "shards": status.left_shards,
         "bytes": size,
-        "safe_to_stop": bool(drains.names) and all(map(status.is_safe, drains.names)),
+        "safe_to_stop": status.are_safe,
         "sentence": sentence}
 
 
@@ -318,12 +326,9 @@ def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
                       " has to step by step, within its limits ('ceph equilibrium off' before"
                       " 'freeze' keeps everything where it is)")
     if again:
-        osds = f"{len(again)} OSDs are"
-        if len(again) == 1:
-            osds = f"osd.{again[0]} is"
-        lines += wrap("then:", f"{osds} being drained: what is pinned there leaves again, and is"
-                      " copied from the beginning ('ceph equilibrium off' before 'freeze' pauses"
-                      " drains)")
+        lines += wrap("then:", f"what is pinned on {named_osds(again, _MOST_NAMES)} leaves again,"
+                      " to drain it, and is copied from the beginning ('ceph equilibrium off'"
+                      " before 'freeze' pauses drains)")
     if name is not None:
         lines.append("'ceph equilibrium status' shows how far it is")
     return "\n".join(lines)
@@ -409,11 +414,12 @@ def _highest_text(row: Row, nearfull: float) -> str:
     """Returns how full a class gets by the data that moves back."""
     before = row["max_utilization"]
     after = row["planned_max_utilization"]
-    osd = f"(osd.{row['planned_fullest_osd']}, class {row['device_class']})"
-    if after <= max(before, nearfull):
-        return f"{format_percent(before)}% -> {format_percent(after)}% {osd}"
-    return (f"{format_percent(before)}% -> up to {format_percent(after)}% {osd}, above nearfull:"
-            " what is left for an OSD that is nearfull by then is left out")
+    text = (f"{format_percent(before)}% -> {format_percent(after)}%"
+            f" (osd.{row['planned_fullest_osd']}, class {row['device_class']})")
+    if after > max(before, nearfull):
+        text += (" at most, above nearfull: what is left for an OSD that is nearfull by then is"
+                 " left out")
+    return text
 
 
 def _parts(kind: str, result: UndoResult) -> str:
@@ -463,7 +469,7 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
     for (obstacle, _), rows in groups:
         text: str = obstacle
         pgids, reasons = zip(*rows)
-        osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+        osds = _osds(reasons)
         command = _command(reasons, drains.names)
         if osds:
             text = f"{text} ({named_osds(osds, _MOST_NAMES)})"
@@ -475,6 +481,10 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
     return lines
 
 
+def _osds(reasons: Sequence[Obstacle]) -> List[int]:
+    return sorted({reason.osd for reason in reasons if reason.osd is not None})
+
+
 def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     """Returns the whole command that lets PGs of one reason be restored; empty without one.
 
@@ -483,7 +493,7 @@ def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     command = reasons[0].command
     if not command:
         return ""
-    osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+    osds = _osds(reasons)
     words = [str(osd) for osd in osds]
     if reasons[0] == DRAINED:   # one name may stand for several OSDs
         words = sorted({names.get(osd, str(osd)) for osd in osds})

@@ -236,9 +236,12 @@ def _steered_text(data: Data, now: float) -> str:
     chosen."""
     steered = data["steered"]
     at = data["steering_at"]
+    plan = data["steering_waits_for"]
+    if plan:
+        return f"plan {plan} holds it up: meanwhile shards that Ceph copies go where CRUSH says"
     if at and at > now:
-        return (f"in {format_duration(at - now)} equilibrium looks for OSDs with more room, for"
-                " shards that Ceph copies and that have not begun to arrive")
+        return (f"in {format_duration(at - now)} equilibrium decides which of the shards that Ceph"
+                " copies stay where their data is and which go to OSDs with more room")
     if not steered:
         return ""
     elsewhere = plural(steered["elsewhere_shards"], "shard goes", "shards go")
@@ -247,7 +250,7 @@ def _steered_text(data: Data, now: float) -> str:
     by_crush = steered["max_utilization_by_crush"]
     chosen = max([row["soon_max_utilization"] or 0.0 for row in data["classes"]], default=0.0)
     if chosen < by_crush:
-        text += (f": the fullest OSD will be at {format_percent(chosen)}%, by CRUSH alone at"
+        text += (f": the fullest OSD ends at {format_percent(chosen)}%, by CRUSH alone at"
                  f" {format_percent(by_crush)}%")
     return text + skipped_text(steered["skipped"])
 
@@ -301,8 +304,8 @@ def _figures_text(data: Data) -> str:
     age = data["snapshot_age_seconds"]
     if age is None:
         return "none yet: the cluster is being read" if data["look_started"] else ""
-    in_outage = data["outage"] is not None and data["active"]
-    if age < _OLD_SECONDS or not (data["look_outdated"] or in_outage):
+    is_doubtful = data["look_outdated"] or data["outage"] is not None or not data["active"]
+    if age < _OLD_SECONDS or not is_doubtful:
         return ""
     return f"of {format_duration(age)} ago, except %USE, %MAX and %MIN"
 
@@ -442,6 +445,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "drains": drains_json(status.drains),
         "steered": _steered_json(status.steered),
         "steering_at": status.steering_at,
+        "steering_waits_for": status.steering_waits_for,
         "look_started": look_started,
         "options": [],
         "left_out": [],

@@ -94,6 +94,9 @@ FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster
 FREEZE = ("'ceph osd set norebalance', 'ceph equilibrium freeze' until nothing is remapped, 'ceph"
           " osd unset norebalance' and 'ceph equilibrium on': then the fullest OSDs are relieved"
           " first, and balancing fills the new ones")
+#: Action if a plan with a name holds up steering.
+GIVE_WAY = ("'ceph equilibrium rm {plan}' ends the plan that keeps equilibrium from choosing where"
+            " shards go")
 _NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
 
 
@@ -245,8 +248,8 @@ REASONS: Mapping[str, Reason] = {
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
-        ("nothing; 'ceph osd in {out}' gives it data, and 'ceph osd unset noin' where that"
-         " flag keeps new OSDs out",
+        ("nothing; 'ceph osd in {out}' gives it data if its CRUSH weight is above 0, and 'ceph osd"
+         " unset noin' where that flag keeps new OSDs out",
          "bring osd.{osd} up and in; 'ceph osd tree' shows it",
          "bring the OSDs up and in; 'ceph osd tree' shows them"),
         sentence="osd.{osd} is {obstacle}",

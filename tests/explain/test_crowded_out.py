@@ -1,5 +1,5 @@
 """An expansion moves more data than the misplaced limit lets balancing add to, and OSDs above
-nearfull wait: `status` names `freeze`, which lets them go first."""
+nearfull wait: `status` names `freeze`, which lets them go first; not if shards were held."""
 from __future__ import annotations
 
 import json
@@ -26,7 +26,8 @@ def _expanded(folder: Path) -> Session:
     path.write_text(json.dumps(state_of(fill(
         layout._replace(highest_fill=0.94), random.Random("crowded/1"), crush_places))))
     session = Session.from_state(str(path), release=16, seed=1)
-    run(session, "equilibrium on", "sim run 10m", "sim host add h8 4 4T", "sim host add h9 4 4T",
+    run(session, "config set mgr mgr/equilibrium/hold_placement false", "equilibrium on",
+        "sim run 10m", "sim host add h8 4 4T", "sim host add h9 4 4T",
         "sim run 2h")
     return session
 

@@ -251,8 +251,8 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
         lines += wrap("down:", f"{named(others, _MOST_DOWN)}, and in: their PGs count as they are"
                       " now, short of a shard; name them as well to have them out")
     if answer.degraded_pgs:
-        lines += wrap("degraded:", f"{plural(answer.degraded_pgs, 'PG')} now: if it failed"
-                      " before they are whole, more could be lost")
+        lines += wrap("degraded:", f"{plural(answer.degraded_pgs, 'PG')} now: until they are whole,"
+                      " more could be lost by a failure")
     return lines
 
 

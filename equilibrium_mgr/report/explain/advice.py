@@ -49,6 +49,9 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
                  now: float) -> str:
     """Returns the action against the reason why most shards wait, or against the reason of the
     state, or the action that makes incoming data fit. `now`: seconds since the epoch."""
+    plan = status.steering_waits_for
+    if plan:
+        return codes.GIVE_WAY.format(plan=plan)
     if view is not None:
         context = ExplainContext(view, status, settings, now=now)
         return with_room(_state_action(context), status, view)
@@ -61,7 +64,7 @@ def _state_action(context: ExplainContext) -> str:
     status = context.status
     code = context.status.reason_code
     is_executing = status.progress is not None
-    if is_executing and crush_crowds_out(context.view):
+    if is_executing and crush_crowds_out(status, context.view):
         return codes.FREEZE
     if context.is_too_full:
         return help_for(codes.TOO_FULL, context)

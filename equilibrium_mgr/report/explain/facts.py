@@ -66,12 +66,10 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
         sentences.append(held_advice(osd))
-    if reachable is not None:
-        sentences.append("in the most even placement that the rules allow it would be at"
-                         f" {format_percent(reachable)}%")
-    if osd_set is not None:
+    if osd_set is not None:   # else `reachable` is its own utilization
         data["set"] = set_json(osd_set)
-        sentences.append(describe_bound(osd_set, snapshot))
+        sentences += ["in the most even placement that the rules allow it would be at"
+                      f" {format_percent(reachable)}%", describe_bound(osd_set, snapshot)]
     load, said = _load(number, view)
     data.update(load)
     sentences += said

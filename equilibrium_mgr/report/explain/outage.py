@@ -62,10 +62,13 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     flags = list(found.flags)
     if found.is_paused:
         flags.append("pause")
+    action = _first_action(found, status, view)
+    if status.steering_waits_for:
+        action += f"; {codes.GIVE_WAY.format(plan=status.steering_waits_for)}"
     since = [min(seen.values()) for seen in view.troubles.values() if seen]
     return {
         "sentence": "; ".join(_clauses(found, view)),
-        "action": _first_action(found, status, view),
+        "action": action,
         "since_at": min(since, default=view.snapshot.taken_at),
         "down_osds": [osd.id for osd in found.down],
         "full_osds": [osd.id for osd in found.full],

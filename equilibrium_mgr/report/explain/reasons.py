@@ -245,10 +245,10 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
         return _unused_reason(osd, what, context)
     highest = osd_set.bound + NEAR
     if (osd.target_utilization or 0.0) < highest:
+        low = "no fuller than the bound of its set, or by less than half a point"
         if view.utilization_now(number) >= highest:
-            return _reason(what, codes.MOVING, "data leaves it, and then it is not fuller than the"
-                           " bound of its set")
-        return _reason(what, codes.BALANCED, "it is not fuller than the bound of its set")
+            return _reason(what, codes.MOVING, f"data leaves it, and then it is {low}")
+        return _reason(what, codes.BALANCED, f"it is {low}")
     return _of_census(what, _census_of(number, context), f"on osd.{number}", context, osd_set)
 
 

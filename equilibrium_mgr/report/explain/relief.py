@@ -26,7 +26,7 @@ def make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView
     by_fullness = sorted(full, key=lambda osd: -view.utilization_now(osd.id))
     names = named([f"osd.{osd.id}" for osd in by_fullness], MOST_NAMED)
     if _can_be_relieved(full, view):
-        if crush_crowds_out(view):
+        if crush_crowds_out(status, view):
             return codes.FREEZE
         if all(is_relieved(osd, status, view) for osd in full):
             wait = f"nothing; it ends by itself as data leaves {names}"
@@ -89,13 +89,16 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
     return any(one.is_running for one in view.movements)
 
 
-def crush_crowds_out(view: ClusterView) -> bool:
+def crush_crowds_out(status: BalancerStatus, view: ClusterView) -> bool:
     """Returns True if CRUSH's own moves keep the module from relieving an OSD: they are most of the
     bytes in flight, more is misplaced than the limit, and nothing leaves an OSD above
-    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first."""
+    nearfull_ratio now. `freeze` then lets the plan relieve that OSD first. It pins nothing more
+    once steering has held shards, and is refused while a plan with a name is executed."""
     snapshot = view.snapshot
     osds = snapshot.osds.values()
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
+        return False
+    if status.plan_name or status.holds_placement and status.steered_at:
         return False
     keeping = {osd.id for osd in osds if osd.is_for_data and osd.share == 1.0}
     left_bytes = spread = 0

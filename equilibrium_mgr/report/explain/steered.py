@@ -21,26 +21,17 @@ def steering_sentences(pg: Pg, context: ExplainContext) -> List[str]:
         former = apply_items(row.raw, row.before, snapshot.is_out)
         new = unexplained.intersection(row.after).difference(row.before)
         unexplained -= new
-        since = f"(equilibrium, {format_time(row.at)} UTC)"
         for source, target in sorted(new):
-            if source in row.raw:   # else it has no effect
-                other = former[row.raw.index(source)]
-                said = _chosen_sentence(pg, target, target in row.held, other)
-                sentences.append(f"{said} {since}")
+            # else it has no effect, or a former item had brought the shard there
+            if source in row.raw and target not in former:
+                chosen = f"sent to osd.{target}"
+                if target in row.held:
+                    chosen = f"held on osd.{target}, where its data is"
+                sentences.append(
+                    f"a shard was {chosen}, and did not go to osd.{former[row.raw.index(source)]},"
+                    f" where Ceph would have copied it (equilibrium, {format_time(row.at)} UTC)")
     steered = context.status.steered
     if steered and pg.is_moving and pgid in steered.left_alone:
         sentences.append("Ceph copies it to the OSDs that CRUSH chose:"
                          f" {steered.left_alone[pgid]}")
     return sentences
-
-
-def _chosen_sentence(pg: Pg, target: int, is_held: bool, other: int) -> str:
-    """Says that a shard is on the target and not on the other OSD."""
-    osd = f"osd.{target}"
-    anyway = f"to osd.{other}, where Ceph would have copied it"
-    if is_held:
-        return f"a shard was held on {osd}, where its data is, and did not go {anyway}"
-    verb = "went"
-    if target not in pg.holders:
-        verb = "goes"
-    return f"a shard {verb} to {osd}, where there was more room, and not {anyway}"
