@@ -36,7 +36,6 @@ _OVERDUE_SECONDS = 120.0
 #: PGs that come to an OSD within so many seconds of its return come because of that.
 _PEERED_SECONDS = 120.0
 _PGS_A_PIECE = 200
-_REASONS_NAMED = 2   # before a sentence only counts the rest
 
 
 class Steered(NamedTuple):
@@ -328,9 +327,5 @@ def skipped_text(skipped: Mapping[str, int]) -> str:
     if not skipped:
         return ""
     shards = plural(sum(skipped.values()), "shard was", "shards were")
-    most = Counter(skipped).most_common()
-    counts = [f"{why} ({count})" for why, count in most[:_REASONS_NAMED]]
-    rest = sum([count for _, count in most[_REASONS_NAMED:]])
-    if rest:
-        counts.append(f"others ({rest})")
+    counts = [f"{why} ({count})" for why, count in Counter(skipped).most_common()]
     return f"; {shards} left to CRUSH because of their PG at that time: {', '.join(counts)}"

@@ -36,7 +36,7 @@ class ProseLimit(NamedTuple):
 CODE = (
     CodeLimit("equilibrium_mgr", 60_800, 0, 0, 44.2),
     CodeLimit("mgr_stub", 24_560, 0, 0, 41.5),
-    CodeLimit("tests", 109_400, 0, 0, 54.5))
+    CodeLimit("tests", 109_950, 0, 0, 54.5))
 #: To reach: 3.0 each.
 PROSE = (
     ProseLimit("equilibrium_mgr", ".py", 3.0),
