@@ -184,7 +184,6 @@ def test_a_plan_for_load(cluster: DaemonCluster, figure: Callable[[str], None]) 
     wrong_after = largest_error(cluster, after)
     figure(f"after: {after}; LOAD is off by {wrong_after:.2f} at most")
     figure(f"LOAD at the end: {sorted(told(cluster).values())}")
-    figure(cluster.ceph("equilibrium history").out)
     if cluster.release.major >= 20:
         cluster.ceph("osd set-require-min-compat-client reef --yes-i-really-mean-it")
         cluster.ceph("balancer mode read")
