@@ -438,10 +438,11 @@ class Balancer:
                                    execution, self.drains.drains_only(settings))
         if guard is not None:
             self._note_guard(guard, execution)
-            is_for_steering = settings.steers and self._is_early()   # whether OSDs have changed
             self._enter(guard)
-            is_needed = self.dispatcher.is_watched or self.observer.is_behind(summary)
-            if is_asked or is_needed and not is_for_steering:
+            left = self._round.seconds_left(self._clock())
+            if settings.steers and left > _TOLERANCE_SECONDS and not is_asked:
+                return min(left, _STEERING_SECONDS)   # OSDs have perhaps changed then
+            if is_asked or self.dispatcher.is_watched or self.observer.is_behind(summary):
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
         if not self._is_due(summary, settings):

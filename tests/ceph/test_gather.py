@@ -72,7 +72,10 @@ class Reader(NamedTuple):
         return equilibrium(self.cluster, "show", plan="p").out.splitlines()
 
     def reading_plan(self) -> List[str]:
-        """What a plan from the module's last reading shows, without what it has learnt before."""
+        """What a plan from a new reading of the module shows, without what it has learnt before.
+
+        At rest the cluster is not read for each command: a plan is."""
+        ready_plan(self.cluster, "p")
         reading = self.folder / "reading.json"
         reading.write_text(equilibrium(self.cluster, "dump-state").out)
         return self.plan(reading)
