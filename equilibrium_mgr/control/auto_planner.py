@@ -426,9 +426,7 @@ class AutoPlanner:
         left = self._backoff.seconds_left(now)
         if left > 0.0:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
-        least_gain = 0.0
-        if self._follows_drift(basis) and not basis.load_gap:   # few bytes level no load
-            least_gain = _DRIFT_GAIN
+        least_gain = _DRIFT_GAIN if self._follows_drift(basis) else 0.0
         cooling_seconds = min(excluded.seconds_left.values(), default=0.0)
 
         def done(plan: Plan) -> None:

@@ -48,8 +48,8 @@ from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DRAINED_GONE, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF,
     STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, Episode, Journal, Totals, sent_before)
-from .outside_steering import holds_placement, plan_before_steering
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
+from .steering import holds_placement, plan_before_steering
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: Seconds: the shortest round, and how early a timer on another clock may begin a round.
@@ -203,7 +203,6 @@ class Balancer:
                 view=observer.view,
                 builtin_active=observer.builtin_active,
                 progress=self._progress(execution, episode, current.code),
-                plan_name=slot.plan_name(),
                 last_execution=slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=journal.history,

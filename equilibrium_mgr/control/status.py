@@ -50,7 +50,6 @@ class BalancerStatus(NamedTuple):
     wanted: Sequence[PgChange] = ()               # of the execution: not sent yet
     deferred: Sequence[WaitingChange] = ()        # those that the last decision deferred
     sent: Mapping[str, PendingMove] = {}          # by pgid: sent, and not seen to arrive
-    plan_name: Optional[str] = None               # of the execution; None for an automatic one
     last_execution: Optional[Dict[str, Any]] = None   # JSON-ready, see Execution.summary
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
     history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
@@ -66,6 +65,12 @@ class BalancerStatus(NamedTuple):
     steering_waits_for: str = ""   # the plan with a name that keeps shards from being steered
     holds_placement: bool = False   # shards that CRUSH moves are kept where their data is
     steered_at: float = 0.0   # Steered.at of the last choice; 0: none yet
+
+    @property
+    def plan_name(self) -> str:
+        """Returns the name of the plan that is executed; empty for none, and for an automatic
+        one."""
+        return self.progress.name if self.progress is not None else ""
 
     def progress_ratio(self) -> Optional[float]:
         """Returns the bytes that have arrived, as a ratio of all bytes of the episode, in whole per

@@ -9,7 +9,10 @@ from collections import Counter
 from typing import (
     Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
+from ..execution.execution import Execution
 from ..execution.guards import blocked_pools
+from ..observation.cluster_view import ClusterView
+from ..observation.movements import CRUSH, RECOVERY
 from ..plan.model import STEER, Plan, Usage, has_begun
 from ..plan.options import Steering
 from ..planner.steering import BY_STATE, only_lacks_copies, state_obstacle, steered_shards
@@ -17,7 +20,9 @@ from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import WaitTimer, doubled
 from ..settings import Settings
+from ..snapshot.in_flight import PEERED_SECONDS
 from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.pg_states import BACKFILL_WAIT
 from ..snapshot.upmap_items import apply_items
 from ..undo.change_log import ChangeRow
 from .cluster_guards import is_limited, is_open
@@ -33,8 +38,6 @@ _MOST_SECONDS = 600.0
 _REST_SECONDS = 120.0
 #: A plan that steers is made and sent in so many seconds.
 _OVERDUE_SECONDS = 120.0
-#: PGs that come to an OSD within so many seconds of its return come because of that.
-_PEERED_SECONDS = 120.0
 _PGS_A_PIECE = 200
 
 
@@ -154,7 +157,8 @@ class SteeringTrigger:
         self._ready = ready
 
     def _note_returned(self, snapshot: Snapshot, in_flight: Mapping[str, Pg], now: float) -> None:
-        """Notes which OSDs have come back, and which PGs are on their way to them since.
+        """Notes which OSDs have come back, and which PGs are on their way to them since: those that
+        come within PEERED_SECONDS.
 
         An OSD that was never up has no data. It exists, down and out, before its first start
         (OSDMonitor::do_osd_create).
@@ -169,7 +173,7 @@ class SteeringTrigger:
                 self._back_at[number] = now
         self._present = present
         self._disks.update(present)
-        recent = {number for number, at in self._back_at.items() if now - at < _PEERED_SECONDS}
+        recent = {number for number, at in self._back_at.items() if now - at < PEERED_SECONDS}
         returned: Set[Tuple[int, str]] = set()
         for pg in piecewise(in_flight.values(), _PGS_A_PIECE):
             coming = [(number, pg.pgid) for number in snapshot.transfers(pg)[0]]
@@ -238,8 +242,8 @@ class SteeringTrigger:
         return frozenset(found)
 
     def give_up(self) -> None:
-        """Ends the change without a plan, as none can be made: balancing goes on."""
-        self._is_changed = False
+        """Ends the change that the last plan was made for, without a plan."""
+        self._is_changed = self._topology != self._planned
         self._left = self._ready = frozenset()
 
     def take_up(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
@@ -278,6 +282,25 @@ def _may_steer(settings: Settings, now: float) -> bool:
     """Returns True if an option asks for steering, and the window is open: drains are planned
     outside it, too."""
     return settings.steers and is_open(settings, now)
+
+
+def holds_placement(settings: Settings) -> bool:
+    """Returns True if shards that CRUSH moves are kept where their data is, at any time of day."""
+    return settings.active and settings.hold_placement and not is_limited(settings)
+
+
+def plan_before_steering(execution: Optional[Execution], view: Optional[ClusterView],
+                         settings: Settings, now: float) -> str:
+    """Returns the plan with a name that keeps shards from being steered; else empty text. These
+    shards have not begun to arrive, and do not move since before the plan. `now`: seconds since the
+    epoch."""
+    if execution is None or view is None or not _may_steer(settings, now):
+        return ""
+    for move in view.movements:
+        if move.origin in (CRUSH, RECOVERY) and move.state == BACKFILL_WAIT:
+            if move.pgid not in execution.moved_before:
+                return execution.name
+    return ""
 
 
 def _classes_held_up(settings: Settings, snapshot: Snapshot) -> FrozenSet[str]:

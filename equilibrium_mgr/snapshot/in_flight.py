@@ -22,7 +22,7 @@ from .upmap_items import changed_pairs
 _PG_TEMP_SECONDS = 20.0
 #: A PG publishes its state within seconds of peering. After this many seconds a report counts if it
 #: is newer than the last reading in which the PG was clean, and after the longer time any report.
-_PEERED_SECONDS = 120.0
+PEERED_SECONDS = 120.0
 _ANY_REPORT_SECONDS = 600.0
 
 Osds = Tuple[int, ...]
@@ -144,7 +144,7 @@ class InFlightTracker:
         is_clean = CLEAN in state and not has_hole
         if is_clean and is_served and has_reported:
             waited = self._reading.taken_at - unclean.up_set_read_at
-            if has_old_report and 0.0 <= waited <= _PEERED_SECONDS:
+            if has_old_report and 0.0 <= waited <= PEERED_SECONDS:
                 self._still_unclean[pg.pgid] = unclean   # a later report may show that it moves
             return up, False
         return self._locate_unclean(pg, unclean, has_reported, has_hole), unclean.doubtful
@@ -245,12 +245,12 @@ class InFlightTracker:
             return False   # a new primary reports within seconds, unless it withholds the PG
         if reported >= unclean.up_set_epoch or not 0.0 <= waited <= _ANY_REPORT_SECONDS:
             return True
-        if reported > unclean.last_clean_epoch and waited > _PEERED_SECONDS:
+        if reported > unclean.last_clean_epoch and waited > PEERED_SECONDS:
             return True
         if not is_new:
             return False
         return (self._seconds_known(unclean) > _PG_TEMP_SECONDS
-                or now - unclean.previous_read_at > _PEERED_SECONDS)
+                or now - unclean.previous_read_at > PEERED_SECONDS)
 
     def _seconds_known(self, unclean: _UncleanPg) -> float:
         """Returns for how many seconds a PG has had its present up set, at least."""
